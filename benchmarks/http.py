@@ -91,7 +91,7 @@ def _post(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
 
 
 def client_of(actor: Actor, address: str) -> httpx.Client:
-    """Give a person's program: a token and a connection that it keeps."""
+    """Return a person's program: a token and a connection that it keeps."""
     _, token = create_token(actor=None, person=User.objects.get(pk=actor.person_id), name="bench")
     return httpx.Client(base_url=address, headers={"Authorization": f"Token {token}"}, timeout=PATIENCE)
 

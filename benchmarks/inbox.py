@@ -122,14 +122,14 @@ def _rounds(
 
 
 def walked(person: Actor) -> list[Statement]:
-    """Give the statements with which the product reads the page."""
+    """Return the statements with which the product reads the page."""
     with _heard() as statements:
         list_named(person, "available").opening(PAGE, without=UNSEEN)
     return statements
 
 
 def by_json(person: Actor) -> list[Statement]:
-    """Give the two statements of the obvious way."""
+    """Return the two statements of the obvious way."""
     roles = list(Role.objects.filter(pk__in=person.roles).values_list("name", flat=True))
     return [(statement, (person.tenant_id, roles)) for statement in (JSON_COUNT, JSON_PAGE)]
 

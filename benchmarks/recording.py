@@ -51,7 +51,7 @@ class Recording:
 
 @contextmanager
 def recorded() -> Iterator[list[tuple[str, dict[str, str]]]]:
-    """Give the list to which every commit statement within the block is added, with its rows."""
+    """Provide the list to which every commit statement within the block is added, with its rows."""
     kept: list[tuple[str, dict[str, str]]] = []
     send = Hot._send
 

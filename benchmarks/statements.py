@@ -21,7 +21,7 @@ UNCOUNTED = ("SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "BEGIN", "COMMIT")
 
 @contextmanager
 def counted() -> Iterator[list[str]]:
-    """Give the list to which every statement sent within the block is added."""
+    """Provide the list to which every statement sent within the block is added."""
     sent: list[str] = []
     execute, send = psycopg.Cursor.execute, Hot._send
 

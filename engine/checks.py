@@ -1,4 +1,4 @@
-"""Tell about wrong settings before anything runs, each with a hint."""
+"""Report wrong settings before anything runs, each with a hint."""
 
 from ipaddress import ip_address
 from pathlib import Path

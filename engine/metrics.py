@@ -92,7 +92,7 @@ RECEIPTS = ("receipts", "own_receipts")
 """The parts of a batch that say what became of a signal."""
 
 
-def tell_batch(rows: Rows, ended: Sequence[str], *, sent: int, began_at: float) -> None:
+def count_batch(rows: Rows, ended: Sequence[str], *, sent: int, began_at: float) -> None:
     """Count a batch of slices once it is committed."""
     tally = Tally(row["status"] for row in rows["closed_tasks"])
     settled = Tally((row["disposition"], row["type"]) for part in RECEIPTS for row in rows[part])
@@ -116,17 +116,17 @@ def tell_batch(rows: Rows, ended: Sequence[str], *, sent: int, began_at: float) 
     _after_commit(count)
 
 
-def tell_queued() -> None:
+def count_queued() -> None:
     """Count an instance that waits for admission: it has begun, though nothing of it ran."""
     _after_commit(lambda: meters().started.inc())
 
 
-def tell_dead() -> None:
+def count_dead_letter() -> None:
     """Count a dead letter."""
     _after_commit(lambda: meters().dead.inc())
 
 
-def tell_conflict() -> None:
+def count_conflict() -> None:
     """Count an act that lost a race for an instance and is done again."""
     meters().conflicts.inc()
 

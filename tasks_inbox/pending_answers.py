@@ -39,7 +39,7 @@ class Kept:
 
 
 def remember(request: HttpRequest, pending: Sequence[PendingAnswer], words: str) -> None:
-    """Let the pages of this browser offer to take these answers back."""
+    """Remember these answers, so that the pages of this browser offer to take them back."""
     entry = {
         "batch": str(pending[0].batch_id),
         "words": words,
@@ -66,7 +66,7 @@ def find(request: HttpRequest, batch_id: UUID) -> Kept | None:
 
 
 def forget(request: HttpRequest, batch_id: UUID) -> None:
-    """Say nothing more of these answers."""
+    """Remove these answers from what this browser remembers."""
     left = [entry for entry in request.session.get(KEY, ()) if entry["batch"] != str(batch_id)]
     if len(left) != len(request.session.get(KEY, ())):
         request.session[KEY] = left

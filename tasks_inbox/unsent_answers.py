@@ -41,8 +41,8 @@ def keep_for(request: HttpRequest, page: str, owner: str) -> str:
     return page
 
 
-def take_kept(request: HttpRequest, person_id: Any) -> QueryDict | None:
-    """Give back what was kept for this page and person, once."""
+def take_kept_answer(request: HttpRequest, person_id: Any) -> QueryDict | None:
+    """Return what was kept for this page and person, once."""
     kept = request.session.get(KEPT) if request.method == "GET" else None
     if not kept or kept.get("page") != request.path:
         return None

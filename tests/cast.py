@@ -29,7 +29,7 @@ PEOPLE: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {
         "uri": (2, ()),
     },
     "globex": {"sam": (5, ()), "stan": (4, ("finance",))},
-    "house": {"zoe": (6, ())},
+    "platform": {"zoe": (6, ())},
 }
 
 
@@ -39,7 +39,7 @@ class Cast:
 
     acme: Tenant
     globex: Tenant
-    house: Tenant
+    platform: Tenant
     gwen: User
     ada: User
     adam: User
@@ -99,13 +99,13 @@ def _statement(model: type[models.Model]) -> str:
 
 @pytest.fixture
 def cast(db: None) -> Cast:
-    """Give all characters, in a transaction that is rolled back."""
+    """Return all characters, in a transaction that is rolled back."""
     return assemble_cast()
 
 
 @pytest.fixture
 def committed_cast(transactional: None) -> Cast:
-    """Give all characters, committed: for races, workers and browsers."""
+    """Return all characters, committed: for races, workers and browsers."""
     return assemble_cast()
 
 

@@ -113,7 +113,7 @@ def transactional(transactional_db: None) -> None:
 
 @pytest.fixture
 def valkey() -> Generator[redis.Redis, None, None]:
-    """Give a client of this worker's own, empty Valkey database."""
+    """Provide a client of this worker's own, empty Valkey database."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     client.flushdb()
     yield client

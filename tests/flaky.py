@@ -29,7 +29,7 @@ def broken(**values: Any) -> None:
 
 @workflow_function("test_refuse")
 def refuse(**values: Any) -> None:
-    """Say no, as a business rule does."""
+    """Refuse, as a business rule does."""
     raise BusinessError("too_late", "The offer has ended.")
 
 

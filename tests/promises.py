@@ -1,4 +1,4 @@
-"""Say in each report which promise of docs/security.md a test keeps: `@pytest.mark.security("name of the promise")`."""
+"""Name in each report which promise of docs/security.md a test keeps: `@pytest.mark.security("name of the promise")`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _settings() -> list[tuple[str, Any, str]]:
 
 
 def _spelt(default: Any) -> str:
-    """Spell a default as the operator would write it into the environment."""
+    """Write a default as the operator would write it into the environment."""
     if isinstance(default, bool):
         return f"`{int(default)}`"
     if isinstance(default, float):

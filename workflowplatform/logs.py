@@ -47,7 +47,7 @@ SHARED: list[Any] = [
 
 
 def configure_structlog() -> None:
-    """Let structlog's loggers pass through the standard library's handlers."""
+    """Send structlog's messages through the standard library's handlers."""
     structlog.configure(
         processors=[*SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -63,7 +63,7 @@ def work() -> None:
 
 @contextmanager
 def crew() -> Iterator[Crew]:
-    """Lend a crew; nobody of it is left at the end."""
+    """Provide a crew; nobody of it is left at the end."""
     lent = Crew()
     try:
         yield lent

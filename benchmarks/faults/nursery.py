@@ -164,7 +164,7 @@ class Parent:
         _tell("started", pid)
 
     def bury(self) -> None:
-        """Tell of every child that has ended."""
+        """Report every child that has ended."""
         while self.children:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

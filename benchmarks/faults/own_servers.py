@@ -59,7 +59,7 @@ class OwnServers:
 
 @contextmanager
 def own_servers(*, new: bool = False) -> Iterator[OwnServers]:
-    """Lend servers of one's own, none of them started yet; nothing of them is left. In bin/test their database is migrated."""
+    """Provide servers of one's own, none of them started yet; nothing of them is left. In bin/test their database is migrated."""
     folder = Path(tempfile.mkdtemp(prefix="wf-own-"))
     folder.chmod(0o755)
     group = ProcessGroup()

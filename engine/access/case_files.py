@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from engine.access.instances import visible_instances
 from engine.access.tasks import task_of, visible_tasks
-from engine.models import CaseFile, StartDraft, Task, TaskQuestion, TemplateVersion
+from engine.models import CaseFile, StartDraft, TaskQuestion, TemplateVersion
 from workflowplatform.accounts.actor import Actor
 
 
@@ -43,11 +43,11 @@ def case_files_of_task(actor: Actor, task_id: UUID) -> list[CaseFile]:
     if visible_instances(actor).filter(pk=task.instance_id).exists():
         return list(case_files(actor, task.instance_id))
     named = set(_texts(task.payload))
-    return [file for file in _all_of(task) if file.name in named]
-
-
-def _all_of(task: Task) -> QuerySet[CaseFile]:
-    return CaseFile.objects.filter(tenant_id=task.tenant_id, instance_id=task.instance_id).order_by("id")
+    return [
+        file
+        for file in CaseFile.objects.filter(tenant_id=task.tenant_id, instance_id=task.instance_id).order_by("id")
+        if file.name in named
+    ]
 
 
 def _texts(value: Any) -> Iterator[str]:

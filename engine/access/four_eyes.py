@@ -99,7 +99,7 @@ def people_outside(task: Task) -> Q:
 
 
 def hold_turn(actor: Actor) -> None:
-    """Let one person's acts in a case and in its children come one after the other: each must see the one before.
+    """Make one person's acts in a case and in its children wait for each other: each must see the one before.
 
     What a deputy does counts as the absent person's too, so that theirs come in the same line.
     """

@@ -24,6 +24,6 @@ LEVEL_NAMES: Mapping[int, Any] = {
 def require_level(actor: Actor, level: int, act: str) -> None:
     """Raise Refused unless the actor has the level."""
     if actor.level < level:
-        words = {"act": gettext(act), "needed": int(level), "level": actor.level}
-        message = gettext("To %(act)s you need level %(needed)s; you have level %(level)s.") % words
+        words = {"act": gettext(act), "people": LEVEL_NAMES[level]}
+        message = gettext("You need more rights to %(act)s. %(people)s have them.") % words
         raise Refused(message, code="level", needed=int(level))

@@ -29,7 +29,7 @@ FIRST_NUMBER = r"-?\d+(?:\.\d+)?"
 Filter = Callable[[str], Any]
 
 
-def words_of(words: Iterable[str]) -> Filter:
+def read_words(words: Iterable[str]) -> Filter:
     """Read one or more of some words, separated by commas."""
     known = set(map(str, words))
 
@@ -128,14 +128,14 @@ FILTERS: Mapping[str, tuple[Filter, Callable[[Any], Q]]] = {
     "step": (word, lambda name: Q(step=name)),
     "type": (word, lambda name: Q(type=name)),
     "route": (word, lambda name: Q(route=name)),
-    "status": (words_of(TaskStatus), lambda names: Q(status__in=names)),
+    "status": (read_words(TaskStatus), lambda names: Q(status__in=names)),
     "role": (_names, _has_role),
     "assignee": (word, lambda name: Q(assignee__username=name)),
-    "priority": (words_of(PRIORITIES), lambda names: Q(priority__in=[PRIORITIES.index(name) for name in names])),
-    "due": (words_of(DUES), _due),
+    "priority": (read_words(PRIORITIES), lambda names: Q(priority__in=[PRIORITIES.index(name) for name in names])),
+    "due": (read_words(DUES), _due),
     "person": (word, _held_by),
     "starter": (word, _started_by),
-    "age": (words_of(AGES), _open_for),
+    "age": (read_words(AGES), _open_for),
     "due_before": (moment, lambda at: Q(due_at__lt=at)),
     "due_after": (moment, lambda at: Q(due_at__gt=at)),
     "search": (_words, search),

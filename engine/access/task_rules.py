@@ -53,7 +53,9 @@ SENDING = Sentence(_("%(who)s answered it. The answer is sent at %(at)s."))
 SENDING_OWN = Sentence(_("You answered it. Your answer is sent at %(at)s; until then you can take it back."))
 LEVEL_EQUAL = Sentence(_("%(level)s can do this, and you are one."), _("%(level)s can do this, and %(name)s is one."))
 LEVEL_HIGHER = Sentence(_("%(level)s can do this, and so can you."), _("%(level)s can do this, and so can %(name)s."))
-LEVEL_LOWER = Sentence(_("%(level)s can do this. You are not one."), _("%(level)s can do this. %(name)s is not one."))
+LEVEL_LOWER = Sentence(
+    _("%(level)s can do this, but you can’t. Ask one of them."), _("%(level)s can do this, but %(name)s can’t.")
+)
 FOUR_EYES = Sentence(
     _("You took part in this, so someone else decides."), _("%(name)s took part in this, so someone else decides.")
 )

@@ -72,7 +72,7 @@ def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -
     floor = int(starters.get("min_level") or TO_OPERATE)
     roles = set(starters.get("roles") or ())
     if actor.level < floor:
-        message = gettext("%(level)s can start this. You are not one.") % {"level": LEVEL_NAMES[floor]}
+        message = gettext("%(level)s can start this, but you can’t. Ask one of them.") % {"level": LEVEL_NAMES[floor]}
         return Refused(message, code="level", needed=floor)
     if roles and not roles & held_roles:
         message = gettext("Only %(people)s may start this.") % {"people": either(sorted(roles))}

@@ -137,7 +137,7 @@ class TenantAdmin(ModelAdmin):
         return super().response_action(request, queryset)
 
     def _refuse_unseen(self, request: HttpRequest, object_id: str) -> None:
-        """Look the row up before checking rights: Django checks first and would answer 403 instead of 404."""
+        """Find the row before checking rights: Django checks first and would answer 403 instead of 404."""
         if self.get_object(request, unquote(object_id)) is None:
             raise Http404
 
@@ -201,7 +201,7 @@ class TenantAdmin(ModelAdmin):
     # Forms and buttons
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Give the form its request, so that it knows the actor. It has its own fields and none of the model's."""
+        """Pass the request to the form, so that it knows the actor. It has its own fields and none of the model's."""
         form = super().get_form(request, obj, change=change, **kwargs | {"fields": ()})
         form.request = request
         return form

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from engine.admin.permissions import actor_of
 from engine.dispatch.rq_status import look_at_workers
-from engine.services.health import look, queue_facts
+from engine.services.health import look_at_services, queue_facts
 from workflowplatform.accounts.levels import TO_CROSS_TENANTS
 
 WORDS = {"started": "starting"}
@@ -34,7 +34,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
         "title": "Workers and queues",
         "wf_seen": seen,
         "wf_workers": [(WORDS.get(worker.state, worker.state), worker) for worker in seen.workers],
-        "wf_faults": [(part, FAULTS.get(words, words)) for part, words in look().faults],
+        "wf_faults": [(part, FAULTS.get(words, words)) for part, words in look_at_services().faults],
         "wf_facts": queue_facts(),
     }
     return TemplateResponse(request, "admin/engine/signal/workers.html", context)

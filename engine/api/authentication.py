@@ -95,7 +95,7 @@ def needed_scope(method: str, route: str) -> Scope | None:
 
 
 class WithinScope(BasePermission):
-    """Let through what the token's scopes name."""
+    """Allow what the token's scopes name."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         scopes = request.auth.scopes if isinstance(request.auth, Token) else []

@@ -104,13 +104,9 @@ def sendable(text: str) -> str:
 
 
 def _answer_refusal(error: errors.WorkflowError) -> Response:
-    code = _status_of(error)
+    code = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     body = problem(code, error.code, error.message, _errors_of(error), _facts_of(error))
     return Response(body, status=code, content_type=MEDIA_TYPE)
-
-
-def _status_of(error: errors.WorkflowError) -> int:
-    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
@@ -120,7 +116,7 @@ def _errors_of(error: errors.WorkflowError) -> Sequence[FieldError]:
 
 
 def _facts_of(error: errors.WorkflowError) -> dict[str, Any]:
-    """Give what the refusal knows under its own names; the word `status` is taken by HTTP's."""
+    """Return the facts of a refusal under their own names; the word `status` is taken by HTTP's."""
     if isinstance(error, errors.Unprocessable):
         return {"findings": [finding.as_json() for finding in error.findings]}
     return {"current_status" if name == "status" else name: _plain(value) for name, value in error.facts.items()}
@@ -145,7 +141,7 @@ def _as_framework(error: Exception) -> exceptions.APIException | None:
 
 
 def absence(error: BaseException) -> "Unavailable":
-    """Tell a busy server, a database that is away and one that cannot be written apart; the log keeps the cause."""
+    """Return the answer for a busy server, an absent database or one that cannot be written; the log keeps the cause."""
     cause = cause_of(error)
     log.warning(cause.event, code=cause.code, cause=str(error.__cause__ or error).strip())
     if cause.code == DISK_FULL:

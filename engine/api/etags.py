@@ -1,4 +1,4 @@
-"""Let two editors of one thing not overwrite each other: `ETag`, `If-Match`, `If-None-Match`.
+"""Keep two editors of one thing from overwriting each other: `ETag`, `If-Match`, `If-None-Match`.
 
 An ETag has two parts: what people edit, and what changes by itself (a schedule's next run, a webhook's failures). A reader's
 `If-None-Match` is compared whole, an editor's `If-Match` by the first part, so that nobody is refused because the clock struck.
@@ -49,7 +49,7 @@ class EditedView(ApiView):
         raise NotImplementedError
 
     def headers_of(self, answer: Any) -> Mapping[str, str]:
-        """Say the ETag of what a change was answered with."""
+        """Return the ETag header of what a change was answered with."""
         return {ETAG: tag_of(answer, self.passing)} if self.answers_whole else {}
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:

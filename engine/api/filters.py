@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 
-from engine.access.task_filters import COLUMN, Asked, Filter, column_condition, conditions_of, words_of
+from engine.access.task_filters import COLUMN, Asked, Filter, column_condition, conditions_of, read_words
 from engine.db.keyset_pagination import moment, word
 from engine.db.query_shapes import PLAIN
 from engine.errors import Invalid
@@ -24,17 +24,17 @@ STATE = "state."
 
 INSTANCES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "template": (word, lambda name: Q(template__name=name)),
-    "status": (words_of(InstanceStatus), lambda names: Q(status__in=names)),
+    "status": (read_words(InstanceStatus), lambda names: Q(status__in=names)),
     "outcome": (word, lambda name: Q(outcome=name)),
     "reference": (word, lambda text: Q(reference=text)),
     "parent": (UUID, lambda wanted: Q(parent_id=wanted)),
     "started_after": (moment, lambda at: Q(started_at__gt=at)),
-    "waiting_kind": (words_of(WaitKind), waits_for),
+    "waiting_kind": (read_words(WaitKind), waits_for),
 }
 
 SCHEDULES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "template": (word, lambda name: Q(template__name=name)),
-    "status": (words_of(STATUSES), lambda names: Q(status__in=names)),
+    "status": (read_words(STATUSES), lambda names: Q(status__in=names)),
 }
 
 SUBSTITUTIONS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
@@ -48,14 +48,14 @@ DEAD_LETTERS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
 }
 
 WEBHOOKS: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
-    "status": (words_of(WEBHOOK_STATUSES), lambda names: Q(status__in=names)),
+    "status": (read_words(WEBHOOK_STATUSES), lambda names: Q(status__in=names)),
 }
 
 DELIVERIES: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {
     "webhook": (UUID, lambda wanted: Q(webhook_id=wanted)),
     "instance": (UUID, lambda wanted: Q(instance_id=wanted)),
     "event": (word, lambda name: Q(event=name)),
-    "status": (words_of(DELIVERY_STATUSES), lambda names: Q(status__in=names)),
+    "status": (read_words(DELIVERY_STATUSES), lambda names: Q(status__in=names)),
 }
 
 AUDIT: Mapping[str, tuple[Filter, Callable[[Any], Any]]] = {

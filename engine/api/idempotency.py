@@ -1,4 +1,4 @@
-"""Let a view's method run once for each `Idempotency-Key`; a repeated request gets the first answer, byte for byte."""
+"""Run a view's method once for each `Idempotency-Key`; a repeated request gets the first answer, byte for byte."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -26,13 +26,13 @@ class ProbesMiddleware:
 
 
 def livez() -> HttpResponse:
-    """Say that the process answers: whatever it depends on, restarting it would not help."""
+    """Answer that the process lives: whatever it depends on, restarting it would not help."""
     return _text("ok", 200)
 
 
 def readyz() -> HttpResponse:
     """Answer 200 if requests can be served and work is done; otherwise 503 with the parts at fault."""
-    faults = [part for part, _words in health.look().faults]
+    faults = [part for part, _words in health.look_at_services().faults]
     return _text("not ready: " + ", ".join(faults), 503) if faults else _text("ok", 200)
 
 

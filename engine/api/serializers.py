@@ -143,7 +143,7 @@ class TaskSerializer(Rows):
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_values(self, task: Task) -> dict[str, Any]:
-        """Give what was answered, or what the form begins with."""
+        """Return what was answered, or what the form begins with."""
         if task.answer is not None:
             return dict(task.answer)
         return {name: value for name, value in task.payload.items() if name in _fields(task)}

@@ -49,7 +49,7 @@ class PerMinute(BaseThrottle):
         return all(count <= limit for count, limit in zip(counted, limits.values(), strict=True))
 
     def wait(self) -> float:
-        """Say after how many seconds the next window begins."""
+        """Return after how many seconds the next window begins."""
         return self._wait
 
 

@@ -29,7 +29,7 @@ from django.conf import settings
 from django.db import connection, models
 
 from engine.conf import conf
-from engine.db.transactions import tell_on_commit
+from engine.db.transactions import wake_streams_on_commit
 from engine.kernel.json_text import read_json, write_json
 from engine.models import JournalRow
 from engine.models.audit import ACTS_A_ROW, cause_with
@@ -300,7 +300,7 @@ def record(subject: AuditedSubject, act: Act, *, actor: Actor) -> None:
     rows, after = append(chain, [act], actor=actor, at=database_now())
     JournalRow.objects.bulk_create(JournalRow(**row) for row in rows)
     model._default_manager.filter(pk=subject.pk).update(audit_seq=after.seq, audit_hash=after.hash)
-    tell_on_commit()
+    wake_streams_on_commit()
 
 
 def _kind(model: type[models.Model]) -> str:

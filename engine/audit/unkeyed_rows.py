@@ -1,4 +1,4 @@
-"""Say up to which row each chain may be hashed without the key: rows written before there was one.
+"""Know up to which row each chain may be hashed without the key: rows written before there was one.
 
 The upgrade (migration 0032) seals where every chain ended then. Processes of the release before may write plain rows until they
 are restarted; an operator accepts those once, by command. Anybody else's plain row is an error.

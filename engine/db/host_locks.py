@@ -1,4 +1,4 @@
-"""Let one process at a time do a hosted job, such as retention, on however many hosts.
+"""Allow one process at a time to do a hosted job, such as retention, on however many hosts.
 
 A lock is a row with a moment of expiry by the database's clock: a holder that dies frees it by that, one that takes longer renews
 it. Correctness does not depend on it; the engine itself needs no such lock. Call outside a transaction: others see a lock only

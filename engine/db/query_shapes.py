@@ -107,7 +107,7 @@ class Given:
         self.shape.append(value)
 
     def doubt(self) -> None:
-        """Let the query be built for this request alone: part of it is of an unknown shape."""
+        """Build the query for this request alone: part of it is of an unknown shape."""
         self.is_sure = False
 
 

@@ -22,7 +22,7 @@ import structlog
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 
 from engine.conf import conf
-from engine.metrics import tell_conflict
+from engine.metrics import count_conflict
 from workflowplatform.database.error_causes import is_servers_own
 
 log = structlog.get_logger(__name__)
@@ -94,7 +94,7 @@ def do_in_one_transaction(act: Callable[[], T]) -> T:
             if committed or not is_by_chance(error):
                 raise
             if _lost_the_race(error):
-                tell_conflict()
+                count_conflict()
             log.info("the database ended a transaction, doing it again", error=_name(error), number=number)
             time.sleep(random.uniform(0, FIRST_PAUSE * 2**number))  # noqa: S311  spreads twins, keeps no secret
     return _try(act, [])
@@ -117,7 +117,7 @@ def do_whole(act: Callable[[], T]) -> T:
 
 
 def _try(act: Callable[[], T], committed: list[bool]) -> T:
-    """Do it once, and note when it is committed: what fails after that must not be taken for the act."""
+    """Run the act once, and note its commit: an error after the commit must not count as a failure of the act."""
     try:
         with transaction.atomic():
             transaction.on_commit(lambda: committed.append(True))
@@ -147,7 +147,7 @@ class Dispatcher(Protocol):
     def wake_in(self, seconds: float) -> None:
         """Make sure that a drain looks at the queue after that long."""
 
-    def tell(self) -> None:
+    def wake_streams(self) -> None:
         """Make open streams look at the audit soon. Never raises: they look by themselves every second."""
 
 
@@ -165,13 +165,13 @@ def announce_on_commit(dues: Sequence[datetime], now: datetime) -> None:
         transaction.on_commit(lambda: _announce(ahead))
 
 
-def tell_on_commit() -> None:
+def wake_streams_on_commit() -> None:
     """After the commit, tell open streams that something was written to the audit."""
-    transaction.on_commit(_tell)
+    transaction.on_commit(_wake_streams)
 
 
-def _tell() -> None:
-    dispatcher(conf.dispatcher).tell()
+def _wake_streams() -> None:
+    dispatcher(conf.dispatcher).wake_streams()
 
 
 def _announce(ahead: float) -> None:

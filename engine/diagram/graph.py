@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from engine.diagram.labels import condition_words, handler_words, trigger_words
-from engine.diagram.step_names import kind_of, label_of, look_of, name_of
+from engine.diagram.step_names import label_of, look_of, name_of, step_kind
 
 Step = Mapping[str, Any]
 
@@ -137,7 +137,7 @@ class _Drawing:
 
     def step(self, step: Step, loose: list[Loose]) -> list[Loose]:
         """Draw a step, what may pass it by, and what may happen while it is open."""
-        kind = kind_of(step)
+        kind = step_kind(step)
         ends = self._jumps(step, DRAWN.get(kind, _one)(self, step, loose))
         if "when" in step:
             ends = ends + [Loose(end.source, end.label or _("otherwise"), quiet=True) for end in loose]
@@ -264,7 +264,7 @@ def _branches(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     """Draw branches that are open together, each under its name."""
     name = drawing.node(step, loose)
     ends: list[Loose] = []
-    for branch in step[kind_of(step)]["branches"]:
+    for branch in step[step_kind(step)]["branches"]:
         entry = [Loose(name, label_of(branch["name"]))]
         ends += drawing.scoped(branch["name"], lambda branch=branch, entry=entry: drawing.line(branch["steps"], entry))  # type: ignore[misc]
     return ends
@@ -301,7 +301,7 @@ def _group(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
 
 def _put_in(drawing: _Drawing, step: Step, loose: list[Loose]) -> list[Loose]:
     """Draw an embedded workflow or a project's own step kind as one node, followed by the steps that it adds."""
-    name, inside = drawing.node(step, loose), step[kind_of(step)]
+    name, inside = drawing.node(step, loose), step[step_kind(step)]
     steps = inside.get("steps") if isinstance(inside, Mapping) else None
     return drawing.scoped(step["id"], lambda: drawing.line(steps or (), [Loose(name)]))
 

@@ -1,4 +1,4 @@
-"""Give a flow its geometry: where each node is and how each edge runs. Made once per version, then stored.
+"""Compute the geometry of a flow: where each node is and how each edge runs. Made once per version, then stored.
 
 elkjs does the work (layered, downwards, the author's order kept); the same flow always gets the same geometry.
 """

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from engine.diagram.labels import xml_text
-from engine.diagram.step_names import kind_of, label_of, name_of
+from engine.diagram.step_names import label_of, name_of, step_kind
 from engine.diagram.text_width import text_width
 from engine.kernel.language.step_lists import bodies
 
@@ -34,7 +34,7 @@ def outline_text(canonical: Mapping[str, Any]) -> str:
 def _lines(steps: list[dict[str, Any]], depth: int) -> Iterator[tuple[int, str]]:
     for step in steps:
         yield depth, name_of(step) + _ways(step)
-        for name, inner in bodies(step, kind_of(step)):
+        for name, inner in bodies(step, step_kind(step)):
             if name != "steps":
                 yield depth + 1, f"{WORDS.get(name) or label_of(name.rpartition('.')[0] or name)}:"
             yield from _lines(inner, depth + (1 if name == "steps" else 2))

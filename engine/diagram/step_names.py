@@ -61,7 +61,7 @@ REJECTED = Look("bad", "x", gettext_lazy("Rejected"))
 
 def look_of(step: Mapping[str, Any]) -> Look:
     """Return how a step looks: as its kind, but an end that turns a request down looks like one."""
-    kind = kind_of(step)
+    kind = step_kind(step)
     outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
     return REJECTED if turns_down(outcome) else LOOKS[kind]
 
@@ -71,7 +71,7 @@ def turns_down(outcome: Any) -> bool:
     return isinstance(outcome, str) and BAD_ENDS.match(outcome) is not None
 
 
-def kind_of(step: Mapping[str, Any]) -> str:
+def step_kind(step: Mapping[str, Any]) -> str:
     """Name a canonical step's kind."""
     return next(key for key in step if key in LOOKS)
 
@@ -82,7 +82,7 @@ def name_of(step: Mapping[str, Any]) -> str:
     for title in (step.get("title"), task.get("title") if isinstance(task, Mapping) else None):
         if isinstance(title, str) and title and "${" not in title:
             return title
-    kind = kind_of(step)
+    kind = step_kind(step)
     outcome = step[kind].get("outcome") if kind == "complete" and isinstance(step[kind], Mapping) else None
     if isinstance(outcome, str) and "${" not in outcome:
         return outcome_text(outcome)

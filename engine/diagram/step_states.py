@@ -31,10 +31,10 @@ STATE_OF: Mapping[str, str] = {
 
 
 def states_of(step_runs: Iterable[Run]) -> dict[str, str]:
-    """Tell the state of every step that was reached; of several runs the last has the word."""
+    """Return the state of every step that was reached; of several runs the last one counts."""
     return {run.path: _state(run) for run in step_runs}
 
 
 def _state(run: Run) -> str:
-    """Tell a run's state: a step that holds others is under way while they wait, it does not wait itself."""
+    """Return the state of a run: a step that contains others is under way while they wait; it does not wait itself."""
     return "inside" if run.status == "running" and run.kind in HOLDS_STEPS else STATE_OF[run.status]

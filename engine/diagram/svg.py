@@ -205,7 +205,7 @@ def _shape(node: Mapping[str, Any], line: str, fill: str, state: str) -> str:
 
 
 def _corners(look: str, x: float, y: float, w: float, h: float) -> tuple[tuple[float, float], ...]:
-    """Tell the corners of a shape that is no rectangle."""
+    """Return the corners of a shape that is no rectangle."""
     if look == "choice":
         left, right, middle = x + 12, x + w - 12, y + h / 2
         return (left, y), (right, y), (x + w, middle), (right, y + h), (left, y + h), (x, middle)

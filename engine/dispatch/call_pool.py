@@ -124,7 +124,9 @@ class CallsUnderWay:
         if not self.has_room:
             return []
         doubtful = [signal for signal in due if signal.attempts][:1]
-        if doubtful and (not self._calls or _has_waited_long(doubtful[0])):
+        if doubtful and (
+            not self._calls or Signal.objects.filter(pk=doubtful[0].id, due_at__lt=database_now() - LONG).exists()
+        ):
             return doubtful
         return self._trusted(due, loaded)
 
@@ -238,12 +240,8 @@ def _addresses_allowed(tenants: Collection[UUID]) -> dict[UUID, list[str] | None
     return dict(Tenant.objects.filter(pk__in=tenants).values_list("id", "http_allow")) if tenants else {}
 
 
-def _has_waited_long(signal: Due) -> bool:
-    return Signal.objects.filter(pk=signal.id, due_at__lt=database_now() - LONG).exists()
-
-
 def _begin(intent: Intent, allow: list[str] | None, *, doubted: bool) -> UnderWay:
-    """Let a thread make one call; nobody ever waits for the thread itself."""
+    """Start a thread that makes one call; nobody ever waits for the thread itself."""
     result = TimedResult()
     Thread(target=_make, args=(result, intent, allow), name="call", daemon=True).start()
     return UnderWay(intent, result, time.monotonic(), doubted)

@@ -223,7 +223,7 @@ def _perform(intent: Intent) -> None:
 
 
 def _is_wanted(intent: Intent) -> bool:
-    """Tell, under the instance's claim, whether the call still waits and may happen now."""
+    """Return, under the instance's claim, whether the call still waits and may happen now."""
     claims.lock([intent.instance_id])
     if Instance.objects.filter(pk=intent.instance_id, status__in=HELD_STATUSES).exists():
         return False

@@ -56,7 +56,7 @@ _passes_left: dict[str, int] = {}
 
 
 def arm(boundary: str, passes: int = 1) -> None:
-    """Let this process end itself as if by kill -9 when it passes a boundary for so many times. For fault trials only."""
+    """Make this process end itself as if by kill -9 when it passes a boundary for so many times. For fault trials only."""
     _passes_left[boundary] = passes
 
 

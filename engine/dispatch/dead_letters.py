@@ -27,7 +27,7 @@ from engine.kernel.errors import KernelError
 from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus
-from engine.metrics import tell_dead
+from engine.metrics import count_dead_letter
 from engine.models import DeadLetter, Instance, Signal, TemplateVersion
 from engine.runtime import claims, coordinator
 from engine.runtime.moves import raise_incident
@@ -63,7 +63,7 @@ def _due(instance_id: UUID) -> QuerySet[Signal]:
 
 
 def _put_off(signal: Signal) -> None:
-    """Let a signal come again later, and behind it those that were due after it: their order is kept."""
+    """Postpone a signal, and behind it those that were due after it: their order is kept."""
     later = database_now() + timedelta(seconds=min(2**signal.attempts, 60))
     _due(signal.instance_id).exclude(pk=signal.pk).update(due_at=F("due_at") + (later - signal.due_at))
     signal.due_at = later
@@ -135,7 +135,7 @@ def to_dead_letter(signal: Signal, error: Exception) -> None:
         node=coordinator.node(), at=now,
     )  # fmt: skip
     signal.delete()
-    tell_dead()
+    count_dead_letter()
     instance = Instance.objects.get(pk=signal.instance_id)
     if instance.is_over or instance.status == InstanceStatus.INCIDENT:
         return
@@ -151,7 +151,7 @@ def to_dead_letter(signal: Signal, error: Exception) -> None:
 
 
 def _names(signal: Signal) -> dict[str, str]:
-    """Say in a log which signal is meant; its payload is nobody's business there."""
+    """Name a signal for the log, without its payload."""
     return {"instance": str(signal.instance_id), "signal": str(signal.pk), "type": signal.type}
 
 

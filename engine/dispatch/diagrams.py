@@ -1,4 +1,4 @@
-"""Lay out diagrams while a worker drains: never in a request, never in the way of a signal.
+"""Compute the layout of diagrams while a worker drains: never in a request, never in the way of a signal.
 
 A worker that looks for work also looks, every few seconds, for versions without a picture, and hands a few of them to a
 separate process. It keeps draining and picks up the result at a later look.

@@ -36,7 +36,7 @@ from engine.dispatch.dead_letters import count_attempt, count_beforehand
 from engine.dispatch.fairness import Turn, Turns, cut_to_load
 from engine.dispatch.pending_answers import AnswerSender
 from engine.dispatch.schedules import ScheduleRunner
-from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, event_of, read_payload
+from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Due, decoded_event, read_payload
 from engine.dispatch.worker_board import desk
 from engine.kernel.signals import SignalType
 from engine.models import Signal
@@ -277,7 +277,7 @@ def _take(
 
 
 def _in_turn(asked: list[Due], claimed: Sequence[UUID]) -> list[Due]:
-    """Put calls into the order of the claim: tenants in turn, who waits longest first."""
+    """Put calls into the order of the claim: tenants in turn, those who wait longest first."""
     place = {instance_id: number for number, instance_id in enumerate(claimed)}
     return sorted(asked, key=lambda signal: place[signal.instance_id])
 
@@ -359,7 +359,7 @@ def _by_instance(due: Iterable[Due], loaded: dict[UUID, Loaded]) -> list[tuple[L
 
 def _delivery(signal: Due, tenant_id: UUID) -> Delivery:
     return Delivery(
-        event_of(signal), SignalType(signal.type), signal.id, engine_actor(tenant_id), token=signal.token or None
+        decoded_event(signal), SignalType(signal.type), signal.id, engine_actor(tenant_id), token=signal.token or None
     )
 
 

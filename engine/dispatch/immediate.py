@@ -24,7 +24,7 @@ class ImmediateDispatcher:
     def wake_in(self, seconds: float) -> None:
         """Leave it to the next drain: nobody here waits for time."""
 
-    def tell(self) -> None:
+    def wake_streams(self) -> None:
         """Leave it to the streams to look by themselves: there may be no Redis."""
 
 

@@ -1,6 +1,6 @@
 """Send notifications while a worker drains, in a thread of its own, as webhooks are sent.
 
-How a message looks is not known here: who draws pages registers how each channel is written (`CHANNELS`).
+How a message looks is not known here: the inbox registers how each channel is written (`CHANNELS`).
 """
 
 import threading
@@ -35,7 +35,7 @@ CHANNELS: dict[str, Channel] = {}
 
 
 class NotificationSender:
-    """One worker's share in telling people."""
+    """One worker's share in sending notifications."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -45,7 +45,7 @@ class NotificationSender:
         """How long its worker may sleep."""
 
     def look(self) -> None:
-        """Send a thread out when it is time and there is something to tell."""
+        """Start a thread when it is time and there is something to send."""
         if time.monotonic() < self._next_look or (self._thread is not None and self._thread.is_alive()):
             return
         self._next_look = time.monotonic() + EVERY
@@ -60,16 +60,16 @@ class NotificationSender:
 def _run(tidy: bool) -> None:
     """Collect and send what is due, then close the connection; a later look retries what fails."""
     try:
-        tell_people()
+        send_notifications()
         if tidy:
             tidy_up()
     except Exception:
-        log.exception("people could not be told, looking again")
+        log.exception("notifications could not be sent, looking again")
     finally:
         connection.close()
 
 
-def tell_people() -> int:
+def send_notifications() -> int:
     """Collect all news, then send what is due; return how many messages were sent."""
     stop_at, made = time.monotonic() + MAX_SECONDS, 0
     collect_news()

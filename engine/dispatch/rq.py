@@ -120,7 +120,7 @@ class RqDispatcher:
         if seconds < conf.wake_seconds:
             self.wake()
 
-    def tell(self) -> None:
+    def wake_streams(self) -> None:
         """Ring for open streams, but seldom: after a ring they look on for a while by themselves."""
         now = time.monotonic()
         if now < self._told_until or not self._breaker.allows():
@@ -153,7 +153,7 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, t
     try:
         drained = drain(calls, stop, turns)
     except AWAY as error:
-        _tell_away(error)
+        _log_away(error)
         connection.close()
         time.sleep(random.uniform(0.05, LOOK_WITHOUT_DATABASE))  # noqa: S311  spreads workers, keeps no secret
         return Drained()
@@ -162,20 +162,20 @@ def look(calls: CallsUnderWay | None = None, stop: Callable[[], bool] = never, t
     return drained
 
 
-def _tell_away(error: Exception) -> None:
+def _log_away(error: Exception) -> None:
     """Log why the database cannot serve, in the same words as the web."""
     cause = cause_of(error)
     log.warning(cause.event, code=cause.code, error=type(error.__cause__ or error).__name__)
 
 
-def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
-    """Let one of RQ's notes in Redis be lost: nothing that counts is written there, so no worker may end by it.
+def tolerating_loss(method: Callable[..., None]) -> Callable[..., None]:
+    """Ignore it when one of RQ's notes in Redis is lost: nothing that counts is written there, so no worker may end by it.
 
     Nor may one wait: notes are left out until a worker that looks has found Redis back.
     """
 
     @wraps(method)
-    def borne(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
+    def tolerant(worker: "DrainWorker", *args: Any, **kwargs: Any) -> None:
         if not worker.breaker.is_closed:
             return
         try:
@@ -183,7 +183,7 @@ def bearing_loss(method: Callable[..., None]) -> Callable[..., None]:
         except REDIS_ERRORS as error:
             worker.miss_redis(error)
 
-    return borne
+    return tolerant
 
 
 class DrainWorker(SimpleWorker):
@@ -234,26 +234,26 @@ class DrainWorker(SimpleWorker):
         except REDIS_ERRORS as error:
             self.miss_redis(error)
 
-    _set_ip_address = bearing_loss(SimpleWorker._set_ip_address)
-    register_death = bearing_loss(SimpleWorker.register_death)
-    subscribe = bearing_loss(SimpleWorker.subscribe)
-    unsubscribe = bearing_loss(SimpleWorker.unsubscribe)
-    set_state = bearing_loss(SimpleWorker.set_state)
-    check_for_suspension = bearing_loss(SimpleWorker.check_for_suspension)
-    execute_job = bearing_loss(SimpleWorker.execute_job)
+    _set_ip_address = tolerating_loss(SimpleWorker._set_ip_address)
+    register_death = tolerating_loss(SimpleWorker.register_death)
+    subscribe = tolerating_loss(SimpleWorker.subscribe)
+    unsubscribe = tolerating_loss(SimpleWorker.unsubscribe)
+    set_state = tolerating_loss(SimpleWorker.set_state)
+    check_for_suspension = tolerating_loss(SimpleWorker.check_for_suspension)
+    execute_job = tolerating_loss(SimpleWorker.execute_job)
 
-    @bearing_loss
+    @tolerating_loss
     def run_maintenance_tasks(self) -> None:
         """Forget workers that are gone. Nothing of ours is in RQ's registries: to tidy them would call what a job there names."""
         self.clean_registries()
 
     def clean_registries(self) -> None:
-        """Look at the workers only."""
+        """Clean the registry of workers only."""
         for queue in self.queues:
             worker_registration.clean_worker_registry(queue)
         self.last_cleaned_at = now()  # type: ignore[assignment]  # RQ says None, for never
 
-    @bearing_loss
+    @tolerating_loss
     def register_birth(self) -> None:
         """Introduce this worker; a note of one that was killed under the same name keeps nobody from working."""
         try:
@@ -261,9 +261,9 @@ class DrainWorker(SimpleWorker):
         except ValueError:
             self._register_again()
 
-    @bearing_loss
+    @tolerating_loss
     def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
-        """Tell Redis that this worker lives; where Redis has forgotten it, introduce it again."""
+        """Report to Redis that this worker lives; register it again where Redis has lost it."""
         if pipeline is not None:
             super().heartbeat(timeout, pipeline)
         else:
@@ -360,7 +360,7 @@ class DrainWorker(SimpleWorker):
 
     @crossing("background")
     def _do_in_background(self) -> None:
-        """Tell webhooks and people, lay out diagrams, run retention, sign the audit; wait later for an absent database."""
+        """Send webhooks and notifications, compute layouts, run retention, sign the audit; try an absent database again later."""
         try:
             self._webhooks.look()
             self._notifications.look()

@@ -48,7 +48,7 @@ class SharedJob(ABC):
             self._do_share(self._shares)
 
     def leave(self) -> None:
-        """Give the lock back, so that another worker can continue at once."""
+        """Release the lock, so that another worker can continue at once."""
         if self._shares is not None:
             self._shares.close()
 

@@ -75,7 +75,7 @@ def read_payload(text: str) -> Any:
         raise Malformed("the payload is nested too deeply to be read") from error
 
 
-def event_of(signal: Due) -> Event:
+def decoded_event(signal: Due) -> Event:
     """Return what a queued signal means to the kernel."""
     make = EVENT_OF.get(signal.type)
     if make is None or (signal.type in NEED_TOKEN and not signal.token):

@@ -51,7 +51,7 @@ class WebhookSender:
         """How long its worker may sleep."""
 
     def look(self) -> None:
-        """Send a thread out when it is time and there is something to tell."""
+        """Start a thread when it is time and there is something to send."""
         if time.monotonic() < self._next_look or (self._thread is not None and self._thread.is_alive()):
             return
         anybody, something = look_for_work()
@@ -67,15 +67,15 @@ class WebhookSender:
 def _run() -> None:
     """Send what is due and delete old deliveries, then close the connection; a later look retries what fails."""
     try:
-        tell_webhooks()
+        send_webhooks()
         forget_old()
     except Exception:
-        log.exception("webhooks could not be told, looking again")
+        log.exception("webhooks could not be sent, looking again")
     finally:
         connection.close()
 
 
-def tell_webhooks() -> int:
+def send_webhooks() -> int:
     """Collect and send until nothing is due; return how many tries were made."""
     stop_at, made = time.monotonic() + MAX_SECONDS, 0
     collect()

@@ -46,9 +46,9 @@ class AlreadyRegistered(Exception):
 def workflow_function(
     name: str, *, transactional: bool = False, secrets: bool = False
 ) -> Callable[[Function], Function]:
-    """Register a function under the name that templates use; say whether it runs inside the transaction of its step.
+    """Register a function under the name that templates use.
 
-    Say also whether calls may hand it secrets.
+    `transactional`: it runs inside the transaction of its step. `secrets`: calls may pass secrets to it.
     """
 
     def register(function: Function) -> Function:

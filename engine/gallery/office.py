@@ -18,7 +18,7 @@ ASKS_FIRST = frozenset({"gwen"})
 
 @workflow_function("find_order")
 def find_order(*, order: str) -> dict[str, Any]:
-    """Look an order up, or fail with `not_found`."""
+    """Find an order, or fail with `not_found`."""
     if order not in ORDERS:
         raise BusinessError("not_found", f"There is no order {order}.")
     return {"order": order, "price": ORDERS[order]}
@@ -26,7 +26,7 @@ def find_order(*, order: str) -> dict[str, Any]:
 
 @workflow_function("fetch_vacation")
 def fetch_vacation(*, employee: str) -> dict[str, Any]:
-    """Look up how many days an employee has left, or fail with `not_found`."""
+    """Return how many days an employee has left, or fail with `not_found`."""
     if employee not in DAYS_LEFT:
         raise BusinessError("not_found", f"There is no employee {employee}.")
     return {"left": DAYS_LEFT[employee], "special": employee in ASKS_FIRST}

@@ -167,7 +167,7 @@ class CancelChild:
 
 
 @dataclass(frozen=True, slots=True)
-class TellPeople:
+class NotifyPeople:
     """An e-mail about an open task: to the people, roles and addresses named, or to its candidates if none is."""
 
     token: int
@@ -232,7 +232,7 @@ class BarPeople:
 
 
 Effect = (
-    Emit | StartChild | CancelChild | MakeCallLater | TellPeople | ChangeTask | BarPeople | PauseClock | ResumeClock
+    Emit | StartChild | CancelChild | MakeCallLater | NotifyPeople | ChangeTask | BarPeople | PauseClock | ResumeClock
 )
 
 

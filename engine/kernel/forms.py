@@ -143,7 +143,7 @@ def _explained(problem: Any, path: str, word: str) -> FieldError:
     if word == "type":
         return _explained_type(problem, path)
     if word not in SENTENCES:
-        return FieldError(path, word, f"{_capital(problem.message)}.")
+        return FieldError(path, word, f"{problem.message[:1].upper() + problem.message[1:]}.")
     sentence = SENTENCES[word]
     if "%(limit)s" not in sentence:
         return wrong(path, word, sentence)
@@ -163,10 +163,6 @@ def _meant(problem: Any) -> list[Any] | None:
     variants = getattr(problem.kind, "context", None) or []
     meant = [errors for errors in variants if not any(_word(error) in ("const", "enum", "type") for error in errors)]
     return list(meant[0]) if len(meant) == 1 else None
-
-
-def _capital(message: str) -> str:
-    return message[:1].upper() + message[1:]
 
 
 def _limit(problem: Any) -> str:

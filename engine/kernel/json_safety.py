@@ -101,5 +101,5 @@ _LOOKS: Mapping[type, Callable[[Any, str, int], Iterator[FieldError]]] = {
 
 
 def joined(path: str, part: object) -> str:
-    """Spell the path of a part."""
+    """Write the path of a part."""
     return f"{path}.{part}" if path else str(part)

@@ -42,7 +42,7 @@ class Tried:
         return len(self.reports) - self.passed + bool(self.findings)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the form that programs read."""
+        """Return the form that programs read."""
         reports = [
             {"name": one.name, "passed": one.passed, "failures": list(one.failures), "result": dict(one.result)}
             for one in self.reports
@@ -51,7 +51,7 @@ class Tried:
         return {"file": self.file, "workflow": self.workflow, "tests": reports, "findings": findings}
 
     def lines(self) -> Iterator[str]:
-        """Tell it to a person."""
+        """Write it for a person."""
         yield f"{self.file}: {self.workflow or 'no workflow'}"
         for finding in self.findings:
             yield f"  {finding.line}:{finding.column} {finding.code} {finding.message}"
@@ -133,12 +133,12 @@ def definitions_around(read: Iterable[Read]) -> dict[str, Definition]:
         one = waiting.pop()
         if one.definition is not None and one.definition.name not in found:
             found[one.definition.name] = one.definition
-            waiting += [beside for name in _started_by(one.definition) for beside in _beside(one.file, name)]
+            waiting += [
+                beside
+                for name in one.definition.canonical["requires"]["workflows"]
+                for beside in _beside(one.file, name)
+            ]
     return found
-
-
-def _started_by(definition: Definition) -> list[str]:
-    return list(definition.canonical["requires"]["workflows"])
 
 
 def _beside(file: str, name: str) -> list[Read]:

@@ -30,17 +30,17 @@ class SeedingCommand(BaseCommand):
         raise NotImplementedError
 
     def say(self, words: str) -> None:
-        """Tell the person at the terminal, apart from what scripts read."""
+        """Print for the person at the terminal, apart from what scripts read."""
         self.stderr.write(words, style_func=str)
 
 
 def add_acts(parser: CommandParser, *names: str) -> Any:
-    """Let a command have several acts; each gets a parser of its own."""
+    """Add several acts to a command; each gets a parser of its own."""
     return parser.add_subparsers(dest="act", required=True, metavar="|".join(names))
 
 
 def add_create(parser: CommandParser, what: str, acts: Any = None) -> ArgumentParser:
-    """Give a command its `create NAME` and the option that names who acts."""
+    """Add to a command its `create NAME` and the option that names who acts."""
     acts = acts or add_acts(parser, "create")
     create: ArgumentParser = acts.add_parser("create", help=f"create a {what}")
     create.add_argument("name", help="small letters, digits, - and _")

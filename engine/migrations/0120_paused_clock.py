@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = (("engine", "0114_lists_of_people"),)
+    dependencies = (("engine", "0115_bulk_reports_keep_their_words"),)
 
     operations = (
         migrations.AddField(

@@ -39,7 +39,7 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
         return "json"
 
     def get_placeholder(self, value: Any, compiler: Any, connection: BaseDatabaseWrapper) -> str:
-        """Let the database check the text."""
+        """Return a placeholder by which the database checks the text."""
         return "%s::json"
 
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
@@ -122,12 +122,12 @@ class Audit(TenantRow):
 
     @property
     def reason(self) -> str:
-        """Give the reason that was said, without the token."""
+        """Return the reason that was given, without the token."""
         return split_cause(self.cause)[0]
 
     @property
     def via(self) -> str:
-        """Say by which token it was done, and who made it; empty for a session."""
+        """Return by which token it was done, and who made it; empty for a session."""
         return split_cause(self.cause)[1]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Places under a throttle: who runs, and who waits in line."""
+"""Slots of a throttle: which step runs have one, and which wait."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from engine.models.instance import Instance
 
 
 class Place(PartRow):
-    """That a run of a step asked for a place under a key, and when it was let in. It goes when the body is over."""
+    """A step run that asked for a slot under a key, and when it got one. The row is deleted when the body is over."""
 
     pk = models.CompositePrimaryKey("instance_id", "run")
     instance = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Say a status inside a sentence, in the language of who reads it."""
+"""Write a status inside a sentence, in the reader's language."""
 
 from collections.abc import Mapping
 

@@ -4,7 +4,7 @@ The claim on an instance is the lock on its runtime row, taken with FOR NO KEY U
 process releases the lock; there is no claimed state to clean up. Everybody takes locks in one order: the person (so that nobody
 leaves in the middle of an act), runtime rows by instance id, then what hangs on them.
 
-People wait for these reads: who asks by a token, a template to start from, a task to claim or to complete. They read the actor's
+People wait for these reads: the actor of a token, a template to start from, a task to claim or to complete. They read the actor's
 level and roles as they are at this moment. Rows that are not locked are read as they were when the statement began; if the
 instance changed while an act waited for the claim, the statement runs once more under the locks it now holds. The rules
 themselves are in engine.access.
@@ -22,7 +22,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from engine import access
-from engine.access.stand_ins import stand_in_for
+from engine.access.placeholders import placeholder_of
 from engine.audit.chain import Chain
 from engine.db.hydration import columns_of, link
 from engine.db.query_shapes import Build, Given, read_sql
@@ -318,12 +318,12 @@ def _who(actor: Actor) -> dict[str, Any]:
 
 
 def _seen(actor: Actor, task_id: UUID) -> tuple[str, dict[str, Any]]:
-    """Say in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
+    """Write in SQL whether the actor sees the task: from level 4 on all of the tenant, else by the rule of engine.access."""
     if actor.level >= TO_SEE_TENANT:
         return "true", {}
 
     def prepare(given: Given) -> Build:
-        reader, wanted = stand_in_for(actor, given), given(task_id)
+        reader, wanted = placeholder_of(actor, given), given(task_id)
         return lambda: access.visible_tasks(reader).filter(pk=wanted).order_by().values("pk")
 
     rule, params = read_sql("seen", prepare)
@@ -347,6 +347,6 @@ def _standing_in_now(actor: Actor, absent: Any) -> Actor:
 
 
 def _refuse_absent(actor: Actor) -> Exception:
-    """Tell a task that is not there from a person who is not."""
+    """Return the error for a task that is not there, or for a person who is not."""
     found = User.objects.filter(pk=actor.person_id, is_active=True).exists() if actor.person_id else False
     return NotFound() if found else Refused(_("Your account is not active any more."), code="level")

@@ -26,7 +26,7 @@ from django.db import connection
 from msgspec import Raw
 
 from engine.conf import conf
-from engine.db.transactions import tell_on_commit
+from engine.db.transactions import wake_streams_on_commit
 from engine.kernel.json_text import write_json
 from engine.runtime.taken_calls import TakenCalls
 from workflowplatform.database.base import DatabaseWrapper, Way
@@ -184,7 +184,7 @@ def write(batch: Batch) -> None:
     if "runtimes" in filled:
         values[WANTED] = str(len(filled["runtimes"]))
     send_hot(statement_of(tuple(filled), single), values)
-    tell_on_commit()
+    wake_streams_on_commit()
 
 
 def _single(filled: dict[str, list[Row]]) -> frozenset[str]:

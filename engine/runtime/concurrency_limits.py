@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import announce_on_commit
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus, Result
-from engine.metrics import tell_queued
+from engine.metrics import count_queued
 from engine.models import Instance, RuntimeState, Template, TemplateVersion
 from engine.runtime.moves import admit_queued
 from engine.runtime.projection import Loaded
@@ -101,12 +101,11 @@ def admit_waiting(tenant_id: UUID, *templates: UUID) -> None:
     Call inside the transaction that changed it.
     """
     now = database_now()
-    if sum(admit_next(tenant_id, template_id, now) for template_id in templates or _templates_in_line(tenant_id)):
+    if sum(
+        admit_next(tenant_id, template_id, now)
+        for template_id in templates or sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
+    ):
         announce_on_commit([now], now)
-
-
-def _templates_in_line(tenant_id: UUID) -> list[UUID]:
-    return sorted(set(_line(tenant_id).values_list("template_id", flat=True)))
 
 
 def _line(tenant_id: UUID) -> QuerySet[Instance]:
@@ -120,7 +119,7 @@ def _first(line: QuerySet[Instance]) -> Instance | None:
 
 
 def queue_new_instance(born: Loaded, *, actor: Actor) -> Instance:
-    """Let an instance wait for its turn: nothing of it has run yet."""
+    """Queue an instance until its turn: nothing of it has run yet."""
     instance = Instance(
         id=born.instance_id,
         tenant_id=born.tenant_id,
@@ -152,5 +151,5 @@ def queue_new_instance(born: Loaded, *, actor: Actor) -> Instance:
     )
     record(instance, Act("start_workflow", new={"input": instance.input, "queued": True}), actor=actor)
     hold_reference(born, instance.reference)
-    tell_queued()
+    count_queued()
     return instance

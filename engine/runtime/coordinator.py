@@ -32,7 +32,7 @@ from engine.kernel.signals import (
 )
 from engine.kernel.snapshot import Snapshot, copied
 from engine.kernel.transitions import InstanceStatus
-from engine.metrics import tell_batch
+from engine.metrics import count_batch
 from engine.models import TemplateVersion
 from engine.runtime.claims import hold
 from engine.runtime.commit import Batch, Row, write
@@ -41,7 +41,7 @@ from engine.runtime.cross_instance import all_addresses_of, child_starts_of, sen
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.environment import Allowance, Recorder, environment_of
 from engine.runtime.projection import Delivery, Loaded, Stage, new_instance, project, project_deferred_start
-from engine.runtime.projection.rows import child_ended, tell_of_child
+from engine.runtime.projection.rows import child_ended, signal_child_ended
 from engine.runtime.signal_routing import hold_addresses
 from engine.runtime.taken_calls import TakenCalls
 from engine.runtime.task_effects import carry_out_task_effects
@@ -119,7 +119,7 @@ class Family:
     ends: deque[tuple[Life, ChildEnded]] = field(default_factory=deque)
 
     def run(self, loaded: Loaded, deliveries: Sequence[Delivery]) -> list[Stage]:
-        """Let the kernel carry out what was delivered, and what follows; put all rows into the batch."""
+        """Run the kernel on what was delivered, and on what follows; put all rows into the batch."""
         self._begin(loaded, deliveries)
         while self.ends or self.starts:
             if self.ends:
@@ -148,7 +148,7 @@ class Family:
     def _advance(
         self, loaded: Loaded, events: Sequence[Event], deliveries: Sequence[Delivery], told: list[Json]
     ) -> Slice:
-        """Let the kernel take a turn, and add what it was told to what the audit will keep."""
+        """Run one turn of the kernel, and add what it was told to what the audit will keep."""
         performer = FunctionRunner(loaded.tenant_id) if self.alone else None
         definition, environment = definition_of(loaded.version_id), environment_of(loaded, performer, self.allowance)
         recorder = Recorder()
@@ -170,9 +170,9 @@ class Family:
                 self.starts.append((life, born))
         self.ends.extend((life, answer) for answer in turn.answers)
         turn.answers.clear()
-        self._tell_parent(life)
+        self._signal_parent(life)
 
-    def _tell_parent(self, life: Life) -> None:
+    def _signal_parent(self, life: Life) -> None:
         parent = self.lives.get(life.loaded.parent_id) if life.loaded.parent_id else None
         if parent is not None and life.loaded.parent_token is not None and life.stage.ends:
             life.stage = replace(life.stage, parent_told=True)
@@ -186,10 +186,10 @@ class Family:
             parent.stage.deferred.append(born)
 
     def _continue(self, life: Life, ended: ChildEnded) -> None:
-        """Tell an instance that its child ended; by a signal if it cannot continue in this transaction."""
+        """Deliver to an instance that its child ended; by a signal if it cannot continue in this transaction."""
         before = life.stage.result
         if before.status is not InstanceStatus.RUNNING or before.more or not self.allowance.is_left:
-            tell_of_child(life.stage, ended, life.loaded.instance_id)
+            signal_child_ended(life.stage, ended, life.loaded.instance_id)
             return
         snapshot = Snapshot.from_json(copied(before.snapshot.to_json()))
         then = self._advance(replace(life.loaded, snapshot=snapshot), [ended], life.deliveries, life.stage.told)
@@ -206,7 +206,7 @@ def _run(
 
 
 def _new_instances(stage: Stage) -> Iterator[Loaded]:
-    """Give what a slice starts; one whose reference another one has is refused as the first of these would be."""
+    """Return what a slice starts; one whose reference another one has is refused as the first of these would be."""
     held = stage.batch.references
     for child in child_starts_of(stage):
         born = with_reference(child.born)
@@ -221,7 +221,7 @@ def _new_instances(stage: Stage) -> Iterator[Loaded]:
 
 
 def with_reference(born: Loaded) -> Loaded:
-    """Give an instance that starts or is queued its reference now, if references of its template are unique."""
+    """Return an instance that starts or is queued with its reference, if references of its template are unique."""
     definition = definition_of(born.version_id)
     if not definition.has_unique_reference:
         return born
@@ -271,7 +271,7 @@ def _commit(batch: Batch, stages: Sequence[Stage]) -> list[Advanced]:
     if stages:
         dues = [row["due_at"] for row in batch.rows["new_signals"]] + ([stages[0].now] if sent else [])
         announce_on_commit(dues, stages[0].now)
-    tell_batch(batch.rows, _ends(stages), sent=sent, began_at=batch.began_at)
+    count_batch(batch.rows, [stage.result.status for stage in stages if stage.ends], sent=sent, began_at=batch.began_at)
     written = {row["id"]: row for part in ("new_instances", "instances") for row in batch.rows[part]}
     return [_advanced(stage, written[stage.instance_id]) for stage in stages]
 
@@ -285,7 +285,7 @@ def _advanced(stage: Stage, written: Row) -> Advanced:
         applied=result.applied,
         kept=result.kept,
         barred=result.barred,
-        began=_began(stage),
+        began=tuple(entry.kind for entry in stage.result.trace if entry.began),
         written=written,
         has_tasks=bool(open_tokens),
         new_tasks=_new_tasks(stage, open_tokens),
@@ -301,21 +301,10 @@ def _new_waits(stage: Stage) -> tuple[Row, ...] | None:
 
 def _new_tasks(stage: Stage, open_tokens: set[int]) -> tuple[Row, ...] | None:
     rows = [row for row in stage.batch.rows["new_tasks"] if row["instance_id"] == stage.instance_id]
-    known = {row["token"] for row in rows} == open_tokens and not any(_finds_person(row) for row in rows)
+    known = {row["token"] for row in rows} == open_tokens and not any(
+        row["assignee_name"] or "assign_by" in row["extra"] for row in rows
+    )
     return tuple(rows) if known else None
-
-
-def _finds_person(row: Row) -> bool:
-    return bool(row["assignee_name"] or "assign_by" in row["extra"])
-
-
-def _began(stage: Stage) -> tuple[str, ...]:
-    return tuple(entry.kind for entry in stage.result.trace if entry.began)
-
-
-def _ends(stages: Sequence[Stage]) -> list[str]:
-    """Return the last status of each instance that ends in these slices."""
-    return [stage.result.status for stage in stages if stage.ends]
 
 
 def _queue_waiting(stages: Sequence[Stage]) -> set[tuple[UUID, UUID]]:
@@ -360,7 +349,7 @@ def _prepare_start(
 def start_later(
     *, actor: Actor, version: TemplateVersion, template: str, values: Any, reference: str | None = None
 ) -> UUID:
-    """Let a worker bring an instance to life; return its id. Call inside a transaction."""
+    """Queue the start of an instance for a worker; return its id. Call inside a transaction."""
     loaded = _prepare_start(actor, version, template, values, reference, None)
     batch = Batch()
     project_deferred_start(batch, loaded, actor)

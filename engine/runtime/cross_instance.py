@@ -46,7 +46,7 @@ class ChildStart:
 
 
 def child_starts_of(stage: Stage) -> Iterator[ChildStart]:
-    """Give the instances that this slice starts; one that cannot be started answers its parent at once."""
+    """Return the instances that this slice starts; one that cannot be started answers its parent at once."""
     for effect in stage.result.effects:
         if isinstance(effect, StartChild):
             child = _child(stage, effect)
@@ -82,7 +82,7 @@ def _root(stage: Stage) -> UUID:
 def listeners(
     tenant_id: UUID, name: str, payload: Any, now: datetime
 ) -> Iterator[tuple[TemplateVersion, EventStart, Sequence[FieldError]]]:
-    """Give every active version that an event is meant for, what it is started with, and what of that does not fit it."""
+    """Return every active version that an event is meant for, what it is started with, and what of that does not fit it."""
     active = TemplateVersion.objects.startable().filter(tenant_id=tenant_id, event_name=name)
     for version in active.select_related("template", "tenant").order_by("template__name"):
         definition, faults = definition_of(version.pk), []
@@ -170,7 +170,9 @@ def send_outward(stages: Sequence[Stage]) -> int:
     """
     sent = sum(_send_emits(stage) for stage in stages)
     sent += sum(
-        signal_routing.take_kept(stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now)
+        signal_routing.take_kept_signals(
+            stage.loaded.tenant_id, stage.loaded.instance_id, stage.result.opened, stage.now
+        )
         for stage in stages
     )
     return sent + sum(_end_children(stage) for stage in stages)

@@ -1,4 +1,4 @@
-"""Lend the kernel what it asks for in a turn: the moment, ids, the bounds of the transaction; and record what it was told.
+"""Provide what the kernel asks for in a turn: the moment, ids, the bounds of the transaction; and record what it was told.
 
 A slice has its own bound. What follows from it in the same transaction, children that run at once and parents that continue
 after them, is taken from one allowance; the rest is queued, and a worker takes it later, tenants in turn. So no tenant holds a
@@ -154,7 +154,7 @@ _TOO_MANY = (
 def environment_of(
     loaded: Loaded, perform: FunctionRunner | None = None, allowance: Allowance | None = None
 ) -> Environment:
-    """Lend the kernel the moment, its bounds, and ids for instances that it may start."""
+    """Return the environment of a turn: the moment, its bounds, and ids for instances that it may start."""
     allowance = allowance or Allowance()
     let_in = cache(partial(runs_let_in, loaded.instance_id))
     return Environment(
@@ -186,7 +186,7 @@ def told_event(event: Event | CallSucceeded | CallFailed) -> dict[str, Json]:
     return {KIND: kind.__name__, **said}
 
 
-def event_of(told: Mapping[str, Json]) -> Any:
+def read_event(told: Mapping[str, Json]) -> Any:
     """Read an event that was written so."""
     kind = EVENTS[told[KIND]]
     given = {name: value for name, value in told.items() if name != KIND}

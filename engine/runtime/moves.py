@@ -29,7 +29,7 @@ def suspend(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 
 def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
-    """Let the instance continue, or be an incident again if its error is still there."""
+    """Resume the instance, or make it an incident again if its error is still there."""
     status = InstanceStatus.INCIDENT if instance.error else InstanceStatus.RUNNING
     _write(instance, status, Act("resume_workflow", cause=reason), actor)
     if status is InstanceStatus.RUNNING:
@@ -38,11 +38,14 @@ def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 def resolve_incident(instance: Instance, *, actor: Actor, reason: str) -> None:
     """Clear the error of an instance; one that stopped because of it continues, a suspended one waits to be resumed."""
-    Instance.objects.filter(pk=instance.pk).update(error=None)
-    RuntimeState.objects.filter(pk=instance.pk).update(last_error_code=None, last_error_json=None)
+    continues = instance.status == InstanceStatus.INCIDENT
+    act = Act("resume_workflow" if continues else "resolve_incident", cause=reason)
+    status = InstanceStatus.RUNNING if continues else InstanceStatus(instance.status)
+    runtime = {"last_error_code": None, "last_error_json": None}
+    _write(instance, status, act, actor, columns={"error": None}, runtime=runtime)
     instance.error = None
-    if instance.status == InstanceStatus.INCIDENT:
-        resume(instance, actor=actor, reason=reason)
+    if continues:
+        release_signals(instance)
 
 
 def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
@@ -61,7 +64,7 @@ def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
 
 
 def admit_queued(instance: Instance, now: datetime) -> None:
-    """Let a queued instance begin."""
+    """Start a queued instance."""
     _write(instance, InstanceStatus.RUNNING, Act("admit_workflow"), engine_actor(instance.tenant_id), now=now)
     queue_signal(instance.tenant_id, instance.pk, SignalType.INTERNAL_CONTINUE, now)
 
@@ -86,7 +89,8 @@ def _write(
 ) -> None:
     """Write a move everywhere it shows; the audit says from which status to which."""
     old = InstanceStatus(instance.status)
-    assert status in INSTANCE_MOVES[old], f"{old} → {status} is not a legal move"
+    is_resolved = act.action == "resolve_incident" and old == status == InstanceStatus.SUSPENDED
+    assert is_resolved or status in INSTANCE_MOVES[old], f"{old} → {status} is not a legal move"
     now = now or database_now()
     new = status if act.new is None else act.new
     record(instance, Act(act.action, cause=act.cause, old=old, new=new), actor=actor)
@@ -105,7 +109,7 @@ def _hold_signals(instance: Instance) -> None:
 
 
 def release_signals(instance: Instance) -> None:
-    """Give held signals their own time again, and wake the workers for them."""
+    """Set held signals back to their own time, and wake the workers for them."""
     Signal.objects.filter(instance_id=instance.pk, held_due_at__isnull=False).update(
         due_at=F("held_due_at"), held_due_at=None
     )

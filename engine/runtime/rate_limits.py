@@ -1,4 +1,4 @@
-"""Let a key pass so often in so many seconds; say when to ask again otherwise.
+"""Limit how often a key passes in so many seconds; otherwise return when to ask again.
 
 One row a key remembers when the next turn would be free if turns came evenly (GCRA): a burst up to the limit passes at once, then
 one every `seconds / limit`. The row is locked until the slice commits, so that no two slices count the same turn.

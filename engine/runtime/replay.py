@@ -20,7 +20,7 @@ from engine.kernel.snapshot import Snapshot
 from engine.models import Instance, JournalRow
 from engine.runtime.calendars import calendar_named
 from engine.runtime.definition_cache import definition_of
-from engine.runtime.environment import KIND, USUAL_STEPS, event_of
+from engine.runtime.environment import KIND, USUAL_STEPS, read_event
 
 
 def replay(instance: Instance, *, until: int | None = None) -> dict[str, Json] | None:
@@ -63,7 +63,7 @@ def _turns(instance: Instance, until: int | None) -> Iterator[Turn]:
                 return
             facts = replace(facts, reference=said.get("reference", facts.reference))
             _note_answers(answered, stored, said)
-            events = tuple(_known(event_of(told), instance, answered) for told in said["events"])
+            events = tuple(_known(read_event(told), instance, answered) for told in said["events"])
             result = _take_turn(instance, stored, facts, events, _environment(instance, row.at, said))
             before, stored = stored, read_json(write_json(result.snapshot.to_json()))
             yield Turn(events, before, result, stored)
@@ -74,16 +74,16 @@ def _note_answers(
 ) -> None:
     """Keep what each answer found, for the event that reopens its task."""
     for told in said["events"]:
-        if stored is not None and told[KIND] == "TaskCompleted" and _is_live(stored, told["token"]):
+        if (
+            stored is not None
+            and told[KIND] == "TaskCompleted"
+            and any(frame["n"] == told["token"] for frame in stored["frames"])
+        ):
             answered[told["token"]] = stored
 
 
-def _is_live(stored: dict[str, Json], token: int) -> bool:
-    return any(frame["n"] == token for frame in stored["frames"])
-
-
 def _known(event: Any, instance: Instance, answered: Mapping[int, dict[str, Json]]) -> Any:
-    """Give an event back what its record leaves out."""
+    """Return an event with what its record leaves out."""
     if isinstance(event, Started):
         return Started(instance.input)
     if isinstance(event, TaskReopened):
@@ -123,7 +123,7 @@ def _environment(instance: Instance, at: datetime, said: Mapping[str, Json]) -> 
         calendar=partial(calendar_named, instance.tenant_id),
         admit=_answers(said.get("admitted", ()), datetime.fromisoformat),
         has_place=let_in.__contains__,
-        perform=_answers(said.get("performed", ()), event_of),
+        perform=_answers(said.get("performed", ()), read_event),
         new_id=_answers(said.get("ids", ()), str),
         members=_answers(said.get("members", ()), list, nothing=()),
         manager=_answers(said.get("managers", ()), str),
@@ -133,7 +133,7 @@ def _environment(instance: Instance, at: datetime, said: Mapping[str, Json]) -> 
 
 
 def _answers(said: Any, read: Any, nothing: Any = None) -> Any:
-    """Give the recorded answers in their order; where none was recorded the answer was nothing."""
+    """Return the recorded answers in their order; where none was recorded the answer was nothing."""
     left = iter(said)
 
     def answer(*asked: Any) -> Any:

@@ -147,8 +147,8 @@ def addresses_of(tenant_id: UUID, opened: Sequence[Wait], emits: Sequence[Emit])
     return listened + sent
 
 
-def take_kept(tenant_id: UUID, instance_id: UUID, opened: Sequence[Wait], now: datetime) -> int:
-    """Give each newly opened keyed wait the oldest kept signal of its address, if there is one; return how many."""
+def take_kept_signals(tenant_id: UUID, instance_id: UUID, opened: Sequence[Wait], now: datetime) -> int:
+    """Deliver to each newly opened keyed wait the oldest kept signal of its address, if there is one; return how many."""
     taken = 0
     for wait in opened:
         if wait.kind is not WaitKind.SIGNAL or wait.side or not wait.name or wait.key is None:

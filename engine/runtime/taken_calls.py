@@ -1,4 +1,4 @@
-"""Let a worker take calls on with the very slices that ask for them.
+"""Take calls on with the very slices that ask for them.
 
 A call's signal is due at once when it is written, and a worker that takes it on pushes it behind the call's deadline: that is
 a claim, a load and a commit for each batch of calls. Where the slice is a worker's own and it has room, the row is written behind

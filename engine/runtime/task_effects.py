@@ -15,7 +15,7 @@ from engine import access
 from engine.access.absences import away_at, is_left_alone
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
-from engine.kernel.effects import BarPeople, ChangeTask, PauseClock, ResumeClock, TellPeople
+from engine.kernel.effects import BarPeople, ChangeTask, NotifyPeople, PauseClock, ResumeClock
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
 from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, choose
@@ -31,9 +31,9 @@ from workflowplatform.http.public_links import public_address
 from workflowplatform.ids import uuid7
 from workflowplatform.mail_texts import as_lines, as_words
 
-MOST_LETTERS = 100
+MOST_MAILS = 100
 """To how many people one notice is sent at the most."""
-LETTER_SECONDS = 30.0
+MAIL_SECONDS = 30.0
 SUBJECTS = {"notify": "New task", "remind": "Still waiting for you", "escalate": "Escalated"}
 
 draw: Callable[[int], int] = random.SystemRandom().randrange
@@ -43,21 +43,21 @@ draw: Callable[[int], int] = random.SystemRandom().randrange
 def carry_out_task_effects(stages: Sequence[Stage]) -> int:
     """Do to tasks what the slices ask for; return how many signals that made. Call after the batch is written."""
     _bind_new(stages)
-    letters = 0
+    mails = 0
     for stage in stages:
         for effect in stage.result.effects:
-            if isinstance(effect, TellPeople):
-                letters += _tell(stage, effect)
+            if isinstance(effect, NotifyPeople):
+                mails += _notify(stage, effect)
             elif type(effect) in EFFECTS:
                 EFFECTS[type(effect)](stage, effect)
-    return letters
+    return mails
 
 
 # Whose a new task is
 
 
 def _bind_new(stages: Sequence[Stage]) -> None:
-    """Give new tasks to people, step by step in one order, so that slices that choose at once wait for each other."""
+    """Assign new tasks to people, step by step in one order, so that slices that choose at once wait for each other."""
     wanted = [
         (str(stage.loaded.template_id), wait.step, stage, wait.token)
         for stage in stages
@@ -76,7 +76,7 @@ def _bind(stage: Stage, step: str, task: Task) -> None:
 
 
 def _bind_to_manager(stage: Stage, task: Task) -> None:
-    """Give a task to the manager of the person who started its instance; else it is offered, and its history says why.
+    """Assign a task to the manager of the person who started its instance; else it is offered, and its history says why.
 
     A manager who is away has it only where a deputy stands in.
     """
@@ -201,7 +201,7 @@ def _note(stage: Stage, task: Task, kind: str, new: Any, *, cause: str = "") -> 
 
 
 def _bar(stage: Stage, effect: BarPeople) -> None:
-    """Write down whom four eyes bar from an open task now; who claimed it and is barred gives it back."""
+    """Note whom four eyes bar from an open task now; if its claimer is barred, the task is released."""
     task = _open_task(stage, effect.token)
     if task is None:
         return
@@ -252,21 +252,21 @@ def _due_elsewhere(task: Task, due_at: datetime | None) -> None:
 # E-mails
 
 
-def _tell(stage: Stage, effect: TellPeople) -> int:
+def _notify(stage: Stage, effect: NotifyPeople) -> int:
     task = _open_task(stage, effect.token)
     if task and task.status == TaskStatus.SUSPENDED and effect.why == "remind":
         return 0
-    addresses = list(_addresses(task, effect))[:MOST_LETTERS] if task else []
+    addresses = list(_addresses(task, effect))[:MOST_MAILS] if task else []
     for address in addresses:
         assert task
-        _write_letter(stage.now, effect, task, address)
+        _write_mail(stage.now, effect, task, address)
     if task and effect.why != "notify":
         _note(stage, task, "reminded", {"letters": len(addresses)}, cause=effect.why)
     return len(addresses)
 
 
-def _addresses(task: Task, effect: TellPeople) -> Iterator[str]:
-    """Give each receiver's address once: those named, else whose task it is, else those who may take it."""
+def _addresses(task: Task, effect: NotifyPeople) -> Iterator[str]:
+    """Yield each receiver's address once: those named, else whose task it is, else those who may take it."""
     found = [name for name in effect.to if "@" in name]
     if effect.to:
         found += _reachable(
@@ -282,31 +282,28 @@ def _addresses(task: Task, effect: TellPeople) -> Iterator[str]:
 
 
 def _reachable(people: Any) -> list[str]:
-    return list(people.exclude(email="").order_by("username").distinct().values_list("email", flat=True)[:MOST_LETTERS])
+    return list(people.exclude(email="").order_by("username").distinct().values_list("email", flat=True)[:MOST_MAILS])
 
 
 def send_reminder(task: Task, now: datetime) -> int:
     """Remind the people whom a task waits for, by hand; return how many e-mails that makes."""
-    effect = TellPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
-    addresses = list(_addresses(task, effect))[:MOST_LETTERS]
+    effect = NotifyPeople(task.token, task.step, "remind", f"{task.pk}:remind:{now.isoformat()}")
+    addresses = list(_addresses(task, effect))[:MOST_MAILS]
     for address in addresses:
-        _write_letter(now, effect, task, address)
+        _write_mail(now, effect, task, address)
     return len(addresses)
 
 
-def _write_letter(now: datetime, effect: TellPeople, task: Task, address: str) -> None:
-    """Write the intent of one letter; a token below zero names no wait."""
+def _write_mail(now: datetime, effect: NotifyPeople, task: Task, address: str) -> None:
+    """Write the intent of one e-mail; a token below zero names no wait."""
     token = -(uuid7().int >> 65)
+    subject = effect.subject or f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
     Effect.objects.create(
         tenant_id=task.tenant_id, instance_id=task.instance_id, token=token, path=task.path, transport="email",
-        request={"to": [address], "subject": effect.subject or _subject(effect, task), "text": effect.text or _text(task)},
-        key=bounded(f"{effect.key}:{address}"), timeout_seconds=LETTER_SECONDS, intended_at=now,
+        request={"to": [address], "subject": subject, "text": effect.text or _text(task)},
+        key=bounded(f"{effect.key}:{address}"), timeout_seconds=MAIL_SECONDS, intended_at=now,
     )  # fmt: skip
     queue_signal(task.tenant_id, task.instance_id, SignalType.CALL_DUE, now, token=token)
-
-
-def _subject(effect: TellPeople, task: Task) -> str:
-    return f"{SUBJECTS[effect.why]}: {as_words(task.title)}"
 
 
 def _text(task: Task) -> str:

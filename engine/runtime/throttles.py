@@ -1,4 +1,4 @@
-"""Let so many steps run at once under a key: `throttle`, over all instances of a tenant.
+"""Limit how many steps run at once under a key: `throttle`, over all instances of a tenant.
 
 A row says that a step run asked for a slot, and when it got one. A slice writes and deletes the rows of its own instance with
 all its others, as its snapshot says (engine.kernel.machine.throttle_slots), so that no slot leaks, whatever ends the step or the
@@ -45,7 +45,7 @@ def runs_let_in(instance_id: UUID) -> frozenset[int]:
 
 
 def let_in_next(stages: Sequence[Stage]) -> int:
-    """Let in who has room now that these slices asked for places or left them; return how many. Call after they are written."""
+    """Admit the steps that have room now that these slices are written; return how many. They asked for slots, or left them."""
     keys = {(stage.loaded.tenant_id, key) for stage in stages for key in _concerned(stage)}
     return _let_in(keys, stages[0].now) if keys else 0
 
@@ -60,7 +60,7 @@ def _concerned(stage: Stage) -> set[str]:
 
 
 def look_after(tenant_id: UUID, instance_id: UUID) -> None:
-    """Let waiting instances in after an instance was suspended or resumed outside a slice."""
+    """Admit waiting instances after an instance was suspended or resumed outside a slice."""
     own = Place.objects.filter(instance_id=instance_id)
     now = database_now()
     if _let_in({(tenant_id, key) for key in own.values_list("key", flat=True)}, now):
@@ -68,7 +68,7 @@ def look_after(tenant_id: UUID, instance_id: UUID) -> None:
 
 
 def _let_in(keys: Iterable[Key], now: datetime) -> int:
-    """Look at each line under its lock, in one order."""
+    """Admit the steps that have room under each key, under its lock and in one order; return how many."""
     return sum(_let_in_under(key, now) for key in sorted(keys))
 
 

@@ -1,4 +1,4 @@
-"""Let a reference be in use once at a time, where the author says `reference: {unique: true}`.
+"""Keep a reference in use once at a time, where the author says `reference: {unique: true}`.
 
 An instance that starts under such a reference locks it until the transaction ends, checks that it is free, and holds it with a
 row under a unique constraint. So two starts at the same moment wait for each other, whatever causes them: a person, a program, a

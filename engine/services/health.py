@@ -89,7 +89,7 @@ class Health:
 
 
 @crossing("health")
-def look() -> Health:
+def look_at_services() -> Health:
     """Ask PostgreSQL, Valkey and the queue.
 
     The platform is down if it cannot write, if the database lacks migrations of this release, or if work is due and no worker

@@ -124,7 +124,7 @@ class Pass:
 
 
 def who_holds(passes: Collection[tuple[Pass, UUID]]) -> dict[Pass, Actor]:
-    """Say of each pass whom it lets in now, and as what; one that is missing lets in nobody any more."""
+    """Return the person and level that each pass stands for now; one that is missing admits nobody any more."""
     people = {person.pk: person for person in User.objects.filter(pk__in={pk for _, pk in passes}, is_active=True)}
     actors = {pk: actor_of(person) for pk, person in people.items()}
     tokens = _tokens({given.token for given, _ in passes if given.token})

@@ -98,7 +98,7 @@ def spell_size(size: int) -> str:
     return f"{large} MB" if size >= 1024 * 1024 else f"{max(size // 1024, 1)} KB"
 
 
-def path_of(tenant_id: UUID, attachment_id: UUID) -> Path:
+def file_path(tenant_id: UUID, attachment_id: UUID) -> Path:
     """Return the path of a file."""
     return Path(settings.DATA_DIR) / "attachments" / str(tenant_id) / str(attachment_id)
 

@@ -70,7 +70,7 @@ class Hub:
             raise TooManyStreams("This server has too many open streams. Try again later.", code="streams")
 
     def leave(self, listener: Listener) -> None:
-        """Let a listener go."""
+        """Remove a listener."""
         with self._lock:
             self._listeners.discard(listener)
 
@@ -146,7 +146,7 @@ def read_for(listeners: Iterable[Listener]) -> bool:
 
 
 def _give(group: Iterable[Listener], events: Sequence[StreamEvent], end: Position) -> None:
-    """Give each listener what they may hear; people with several streams are asked after once."""
+    """Send each listener what they may see; people with several streams are asked after once."""
     written: dict[Actor, bytes] = {}
     for listener in group:
         if listener.actor not in written:

@@ -54,7 +54,7 @@ class Listener:
             return payload, self._end
 
     def end(self) -> None:
-        """Let the stream end after what was taken last."""
+        """End the stream after what was taken last."""
         with self._lock:
             self.ended = True
             self._ring()

@@ -20,7 +20,7 @@ def send_email(call: Call) -> CallResult:
         return Failed("definition", "bad_request", "The e-mail has no recipient.")
     if bound := sorted(name for name, secret in call.secrets.items() if secret.origins):
         return Failed("authorization", "secret_elsewhere", f"The secret {bound[0]} may not be sent by e-mail.")
-    letter = EmailMessage(
+    mail = EmailMessage(
         subject=one_line(str(call.request.get("subject") or "")),
         body=str(call.request.get("text") or ""),
         to=receivers,
@@ -29,9 +29,9 @@ def send_email(call: Call) -> CallResult:
     )
     began = time.monotonic()
     try:
-        letter.send()
+        mail.send()
     except OSError as error:
         late = time.monotonic() - began >= call.timeout_seconds
         what = f"The mail server refused it: {type(error).__name__}."
         return Failed("timeout" if late else "transport", "no_answer", what)
-    return Succeeded({"id": letter.extra_headers["Message-ID"]})
+    return Succeeded({"id": mail.extra_headers["Message-ID"]})

@@ -79,7 +79,11 @@ def _what_broke(error: Exception) -> str:
 def outcome_of(response: httpx.Response, body: bytes) -> CallResult:
     """Return the outcome that a status means for the step."""
     status = response.status_code
-    value = {"status": status, "headers": _headers_of(response), "body": read_body(response, body)}
+    value = {
+        "status": status,
+        "headers": {name.lower(): value for name, value in response.headers.items()},
+        "body": read_body(response, body),
+    }
     if 200 <= status < 400:
         return Succeeded(value)
     error_class = "transport" if status in LATER_STATUSES or not 400 <= status < 500 else "business"
@@ -154,7 +158,7 @@ def _refuse_other_origin(call: Call, origin: Origin) -> None:
 
 
 def _follow(call: Call, before: httpx.Request, after: httpx.Request) -> httpx.Request:
-    """Look at a redirect: never from https to http, and another origin gets nothing of what the author wrote."""
+    """Follow a redirect: never from https to http, and another origin gets nothing of what the author wrote."""
     old, new = origin_of(before.url), origin_of(after.url)
     if (old.scheme, new.scheme) == ("https", "http"):
         raise AddressRefused("The address redirects from https to http.")
@@ -212,10 +216,6 @@ def read_body(response: httpx.Response, body: bytes) -> Json:
         except (ValueError, RecursionError):
             pass
     return body.decode(response.charset_encoding or "utf-8", "replace").replace("\0", "\ufffd")
-
-
-def _headers_of(response: httpx.Response) -> dict[str, str]:
-    return {name.lower(): value for name, value in response.headers.items()}
 
 
 @lru_cache(maxsize=1)

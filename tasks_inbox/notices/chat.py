@@ -1,4 +1,4 @@
-"""Tell roles of new tasks in Slack or Teams: a line with a link, no facts, since everybody in the chat reads it."""
+"""Announce new tasks to roles in Slack or Teams: a line with a link, no facts, since everybody in the chat reads it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -17,7 +17,7 @@ from engine.presentation.narrative import people_names
 from engine.services.notifications.audience import items_for
 from engine.services.notifications.preferences import Preferences
 from engine.services.notifications.sending import Message
-from tasks_inbox.notices.words import case_title, path_of, words_of
+from tasks_inbox.notices.words import case_title, message_words, page_path
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
@@ -112,12 +112,16 @@ def _is_about_task(row: Notification) -> bool:
 
 
 def _news_line(item: Any) -> Line:
-    words = words_of(item)
+    words = message_words(item)
     said = f"{words.sentence} “{words.quote}”" if words.quote else words.sentence
     below = " · ".join(part for part in (_reference(item.task) if item.task else "", said) if part)
     due = words.due
     return Line(
-        words.heading, below, due.text if due else "", due.tone if due else "calm", Link(public_address(path_of(item)))
+        words.heading,
+        below,
+        due.text if due else "",
+        due.tone if due else "calm",
+        Link(public_address(page_path(item))),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from engine.models import Instance, Task
 from engine.presentation.forms.values import Fact, facts_of
 from engine.services.notifications.audience import Item
-from tasks_inbox.presenters.field_labels import in_order, input_schema_of
+from tasks_inbox.presenters.field_labels import in_schema_order, input_schema_of
 
 MOST_FACTS = 6
 CONFIDENTIAL = "x-confidential"
@@ -32,13 +32,13 @@ def task_facts(task: Task) -> ShownFacts:
     asked = dict(input_schema_of(task.version).get("properties") or {})
     asked |= dict((task.form or {}).get("properties") or {})
     given = task.payload if isinstance(task.payload, dict) and task.payload else None
-    return _shown(given if given is not None else in_order(task.instance.input, asked), asked)
+    return _shown(given if given is not None else in_schema_order(task.instance.input, asked), asked)
 
 
 def case_facts(instance: Instance) -> ShownFacts:
     """Show what a case was started with."""
     asked = dict(input_schema_of(instance.version).get("properties") or {})
-    return _shown(in_order(instance.input, asked), asked)
+    return _shown(in_schema_order(instance.input, asked), asked)
 
 
 def _shown(record: Any, asked: dict[str, Any]) -> ShownFacts:

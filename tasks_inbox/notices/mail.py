@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.audit.chain import database_now
 from engine.conf import conf
-from engine.models import Instance, Task
+from engine.models import Instance
 from engine.services.notifications.audience import Item, items_for
 from engine.services.notifications.preferences import Preferences, forget_bounce, note_bounce, preferences_of
 from engine.services.notifications.sending import Message, Sent
@@ -31,7 +31,7 @@ from engine.services.tasks.question_links import question_token
 from tasks_inbox.notices.digest import Digest, digest_for
 from tasks_inbox.notices.facts import facts_for_message
 from tasks_inbox.notices.reader import as_reader
-from tasks_inbox.notices.words import path_of, subject_of, words_of
+from tasks_inbox.notices.words import message_words, page_path, subject_of
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
@@ -48,7 +48,7 @@ POLICY = re.compile(r"53\d|\d{3}[ -]5\.7\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class MailContent:
     """A mail, ready to be sent."""
 
     subject: str
@@ -69,11 +69,11 @@ def send_mail_message(message: Message) -> Sent:
     wishes = preferences_of([person])[person.pk]
     if wishes.bounced_address == person.email:
         return Sent("dropped", "Mail to this address came back before.")
-    letter = compose(message, person, wishes)
-    return _hand_over(letter, message, person) if letter else Sent("dropped", "It is no news any more.")
+    content = compose(message, person, wishes)
+    return _hand_over(content, message, person) if content else Sent("dropped", "It is no news any more.")
 
 
-def compose(message: Message, person: User, wishes: Preferences) -> Letter | None:
+def compose(message: Message, person: User, wishes: Preferences) -> MailContent | None:
     """Write a message in its reader's language and zone; None where nothing is left to tell."""
     with as_reader(person):
         actor = actor_of(person)
@@ -84,22 +84,22 @@ def compose(message: Message, person: User, wishes: Preferences) -> Letter | Non
         return _digest(digest, person) if digest else None
 
 
-def _about_one(item: Item, person: User, actor: Actor) -> Letter:
-    words, shown = words_of(item), facts_for_message(item)
+def _about_one(item: Item, person: User, actor: Actor) -> MailContent:
+    words, shown = message_words(item), facts_for_message(item)
     path = _linked_path(item, person, actor)
     context = {
         "words": words,
         "facts": [(as_words(fact.label), as_words(fact.text)) for fact in shown.facts],
         "left_out": shown.left_out,
         "answers": bool(path),
-        "url": Link(public_address(path or path_of(item))),
+        "url": Link(public_address(path or page_path(item))),
         "subject": as_words(subject_of(item.instance)) if item.instance else as_words(words.heading),
         "reference": as_words(item.instance.reference or "") if item.instance else "",
         **_frame(person),
     }
     subject = subject_of(item.instance) if item.instance else words.heading
     sender = _("%(who)s via Workflow") % {"who": words.sender} if words.sender else ""
-    return _letter("notice", subject, context, sender=sender, case=item.instance)
+    return _content("notice", subject, context, sender=sender, case=item.instance)
 
 
 def _linked_path(item: Item, person: User, actor: Actor) -> str:
@@ -114,19 +114,15 @@ def _linked_path(item: Item, person: User, actor: Actor) -> str:
 def _token(item: Item, person: User, actor: Actor) -> str:
     """Return the token of a link that answers the task, where the person may do it now and its author allows that."""
     task = item.task
-    if task is None or item.kind not in LINKED or not _may_answer(actor, task):
+    if task is None or item.kind not in LINKED or not (allows_link(task) and access.refuse_act(actor, task) is None):
         return ""
     return link_token(person=person, task=task)
 
 
-def _may_answer(actor: Actor, task: Task) -> bool:
-    return allows_link(task) and access.refuse_act(actor, task) is None
-
-
-def _digest(digest: Digest, person: User) -> Letter:
+def _digest(digest: Digest, person: User) -> MailContent:
     url = Link(public_address(digest.path))
     context = {"digest": digest, "url": url, "subject": as_words(digest.subject), **_frame(person)}
-    return _letter("digest", digest.subject, context)
+    return _content("digest", digest.subject, context)
 
 
 def _frame(person: User) -> dict[str, Any]:
@@ -140,11 +136,11 @@ def _frame(person: User) -> dict[str, Any]:
     }
 
 
-def _letter(
+def _content(
     page: str, subject: str, context: dict[str, Any], *, sender: str = "", case: Instance | None = None
-) -> Letter:
+) -> MailContent:
     text, html = (render_to_string(f"mails/{page}.{kind}", context) for kind in ("txt", "html"))
-    return Letter(one_line(subject), _tidy(text), html, one_line(sender), case.pk if case else None)
+    return MailContent(one_line(subject), _tidy(text), html, one_line(sender), case.pk if case else None)
 
 
 def _tidy(text: str) -> str:
@@ -154,7 +150,7 @@ def _tidy(text: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-def _hand_over(letter: Letter, message: Message, person: User) -> Sent:
+def _hand_over(content: MailContent, message: Message, person: User) -> Sent:
     """Hand a mail to the server; an address that it refuses for good is told to the person and to operators."""
     server = get_connection()
     try:
@@ -162,7 +158,7 @@ def _hand_over(letter: Letter, message: Message, person: User) -> Sent:
     except (SMTPException, OSError) as error:
         return Sent("failed", f"The mail server could not be reached: {_said_by(error)}")
     try:
-        server.send_messages([mail_of(letter, message.id, person.email)])
+        server.send_messages([mail_of(content, message.id, person.email)])
     except SMTPRecipientsRefused as refused:
         return _refused(*next(iter(refused.recipients.values()), (PERMANENT, b"")), person)
     except SMTPDataError as refused:
@@ -204,15 +200,15 @@ def _refused(code: int, words: bytes | str, person: User) -> Sent:
     return Sent("failed", f"It came back: {said}", final=True)
 
 
-def mail_of(letter: Letter, message_id: UUID, to: str) -> EmailMultiAlternatives:
+def mail_of(content: MailContent, message_id: UUID, to: str) -> EmailMultiAlternatives:
     """Make the mail: both texts, the logo, and the headers by which mail programs keep a case together."""
     own = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
     host = own.rpartition("@")[2] or "localhost"
     headers = {"Message-ID": f"<{message_id}@{host}>", "Auto-Submitted": "auto-generated"}
-    if letter.case_id:
-        headers |= dict.fromkeys(("References", "In-Reply-To"), f"<case-{letter.case_id}@{host}>")
-    mail = _Related(letter.subject, letter.text, formataddr((letter.sender or PRODUCT, own)), [to], headers=headers)
-    mail.attach_alternative(letter.html, "text/html")
+    if content.case_id:
+        headers |= dict.fromkeys(("References", "In-Reply-To"), f"<case-{content.case_id}@{host}>")
+    mail = _Related(content.subject, content.text, formataddr((content.sender or PRODUCT, own)), [to], headers=headers)
+    mail.attach_alternative(content.html, "text/html")
     mail.attach(_logo())
     return mail
 

@@ -14,7 +14,7 @@ from engine.transports.outcomes import CallResult, Failed, Succeeded
 from engine.transports.web_push import Target, send_push
 from tasks_inbox.notices.digest import digest_for
 from tasks_inbox.notices.reader import as_reader
-from tasks_inbox.notices.words import path_of, words_of
+from tasks_inbox.notices.words import message_words, page_path
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import User
 from workflowplatform.http.public_links import public_address
@@ -24,7 +24,7 @@ GONE = frozenset({"http_404", "http_410"})
 
 
 def send_push_message(message: Message) -> Sent:
-    """Tell a person on every browser that takes messages; one that takes none any more is deleted."""
+    """Send a message to every browser of a person; one that takes none any more is deleted."""
     assert message.person_id is not None
     person = User.objects.filter(pk=message.person_id, is_active=True).first()
     browsers = browsers_of(message.person_id)
@@ -46,9 +46,9 @@ def compose(message: Message, person: User) -> dict[str, Any] | None:
         items = items_for(actor, message.rows)
         if not items:
             return None
-        words = words_of(items[0])
+        words = message_words(items[0])
         body = " ".join(part for part in (words.sentence, words.due.text if words.due else "", words.quote) if part)
-        return _content(words.heading, body, path_of(items[0]), str(items[0].row.task_id or items[0].row.instance_id))
+        return _content(words.heading, body, page_path(items[0]), str(items[0].row.task_id or items[0].row.instance_id))
 
 
 def _content(title: str, body: str, path: str, tag: str) -> dict[str, Any]:

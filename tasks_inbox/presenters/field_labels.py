@@ -27,15 +27,15 @@ def answer_of(task: Task) -> list[Fact]:
 def state_of(instance: Instance) -> list[Fact]:
     """Show the business data of an instance as it is now: what the author declared first, named as at the start."""
     asked = input_schema_of(instance.version).get("properties") or {}
-    return facts_of(in_order(instance.state, (instance.version.canonical or {}).get("state")), asked)
+    return facts_of(in_schema_order(instance.state, (instance.version.canonical or {}).get("state")), asked)
 
 
 def _asked(record: Json, schema: Mapping[str, Any]) -> list[Fact]:
     asked = schema.get("properties") or {}
-    return facts_of(in_order(record, asked), asked)
+    return facts_of(in_schema_order(record, asked), asked)
 
 
-def in_order(record: Json, written: Json) -> Json:
+def in_schema_order(record: Json, written: Json) -> Json:
     """Return a record with its keys in the order of the schema; other keys come last."""
     if not isinstance(record, dict) or not isinstance(written, Mapping):
         return record

@@ -90,7 +90,7 @@ def count_words(count: int) -> str:
 
 
 def rows_of(actor: Actor, chosen: Words, asked: Filter) -> TaskList:
-    """Say to the services what a person asks of a list."""
+    """Return the rows that a person asks of a list."""
     return task_lists.list_named(actor, chosen.view, asked.conditions(), "" if chosen.order else asked.sort)
 
 

@@ -61,14 +61,14 @@ def fresh_in(found: TaskList, shown: Shown) -> int:
 
 
 def fresh_words(count: int) -> str:
-    """Say on the pill how many tasks are new."""
+    """Write for the pill how many tasks are new."""
     if count > MOST_COUNTED:
         return _("More than %(most)d new tasks") % {"most": MOST_COUNTED}
     return ngettext("%(count)d new task", "%(count)d new tasks", count) % {"count": count}
 
 
 def gone_from(actor: Actor, found: TaskList, shown: Shown) -> dict[str, dict[str, str]]:
-    """Say of each shown task that left its list what became of it."""
+    """Describe for each shown task that left its list what became of it."""
     rows = found.rows().filter(pk__in=shown.tasks)
     there = set(rows.order_by().values_list("pk", flat=True))
     left = [pk for pk in shown.tasks if pk not in there]
@@ -106,7 +106,7 @@ def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
     """Describe what happened to a task since its page was rendered; None if nothing relevant did."""
     if state_of(task) == was:
         return None
-    time = date_format(timezone.localtime(_moment_of(task)), "H:i")
+    time = date_format(timezone.localtime(task.completed_at or task.claimed_at or timezone.now()), "H:i")
     kept = _("What you typed stays on this page. Nothing was sent.")
     name = task.assignee.display_name if task.assignee else ""
     facts = {"name": name, "time": time, "by": name_of(task.completed_by_name)}
@@ -136,7 +136,3 @@ def notice_about(actor: Actor, task: Task, was: str) -> Notice | None:
     )
     title = _("%(name)s has this task now") % facts
     return Notice(title, words % facts + " " + kept, icon="hand-stop", code="taken", stops=True)
-
-
-def _moment_of(task: Task) -> datetime:
-    return task.completed_at or task.claimed_at or timezone.now()

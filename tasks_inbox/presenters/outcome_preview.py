@@ -1,4 +1,4 @@
-"""Say in words what follows from each answer to a task, and what time will bring."""
+"""Describe what follows from each answer to a task, and what time will bring."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Coming:
 
 
 def ways_of(task: Task, ahead: Mapping[str, Ahead], steps: Iterable[Step]) -> list[Way]:
-    """Say for each outcome what it leads to."""
+    """Describe for each outcome what it leads to."""
     known = steps_by_path(steps)
     found = [(outcome, ahead[outcome["name"]]) for outcome in task.outcomes if outcome["name"] in ahead]
     return [
@@ -90,7 +90,7 @@ def coming_of(timers: Iterable[AtTime], steps: Iterable[Step]) -> list[Coming]:
 
 
 def _brings(ahead: Ahead, known: Mapping[str, Step]) -> str:
-    said = [*_changes(ahead), *_letters(ahead)]
+    said = [*_changes(ahead), *_emails(ahead)]
     if not ahead.stays and ahead.known:
         said.append(_("the time is up"))
     next_steps = [step.name for step in _steps(ahead, known)]
@@ -112,8 +112,8 @@ def _changes(ahead: Ahead) -> list[str]:
     return said + ([_("SLA ends")] if change.late else [])
 
 
-def _letters(ahead: Ahead) -> list[str]:
-    if ahead.letters is None:
+def _emails(ahead: Ahead) -> list[str]:
+    if ahead.emails is None:
         return []
-    to = [label_of(name) if "@" not in name else name for name in ahead.letters.to]
+    to = [label_of(name) if "@" not in name else name for name in ahead.emails.to]
     return [_("e-mail to %(names)s") % {"names": ", ".join(to)} if to else _("e-mail to the people it is waiting for")]

@@ -112,11 +112,11 @@ def came_from(request: InboxRequest) -> str:
         return ""
     if before.path == reverse("inbox:mine"):
         return before.query[:LONGEST] or "view=mine"
-    return QueryDict(before.query).get(CAME_FROM, "")[:LONGEST] if before.path.startswith(_tasks()) else ""
-
-
-def _tasks() -> str:
-    return reverse("inbox:mine") + "tasks/"
+    return (
+        QueryDict(before.query).get(CAME_FROM, "")[:LONGEST]
+        if before.path.startswith(reverse("inbox:mine") + "tasks/")
+        else ""
+    )
 
 
 def _address(task_id: UUID, query: str, usual: str) -> str:

@@ -18,7 +18,7 @@ from engine.presentation.narrative.relative_times import span_words
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.audit.receipts import decided_tasks, receipt_name
 from engine.storage.attachments import spell_size
-from tasks_inbox.presenters.field_labels import answer_of, in_order, input_schema_of
+from tasks_inbox.presenters.field_labels import answer_of, in_schema_order, input_schema_of
 from tasks_inbox.templatetags.look import case_name
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.i18n.dates import date_format
@@ -93,7 +93,7 @@ def printed_case(actor: Actor, instance: Instance) -> PrintedCase:
         tables=tuple(fact for fact in asked if fact.rows),
         decisions=tuple(_decision(task, _steps(instance)) for task in tasks),
         remarks=tuple(_remarks(said, questions)),
-        files=", ".join(_file_words(file) for file in files),
+        files=", ".join(f"{file.name} ({spell_size(file.size)})" for file in files),
         events=instance.audit_seq,
         hash=grouped(instance.audit_hash),
         key=" ".join(grouped(hashlib.sha256(public_key().encode()).hexdigest()[:KEY_DIGITS])),
@@ -112,7 +112,7 @@ def who(by: Iterable[str], stood_in_for: str) -> str:
 
 
 def _remarks(said: Iterable[TaskComment], questions: Iterable[TaskQuestion]) -> Iterator[Remark]:
-    """Give comments and questions in the order in which they were written; answers to questions are comments."""
+    """Return comments and questions in the order in which they were written; answers to questions are comments."""
     found = [(one.at, name_of(one.author_name), one.text) for one in said]
     for one in questions:
         facts = {"name": name_of(one.asked_of_name), "question": one.text}
@@ -130,7 +130,7 @@ def _asked(instance: Instance) -> list[Fact]:
         inner = schema[key] if isinstance(schema.get(key), dict) else {}
         if isinstance(given[key], dict) and given[key]:
             known = inner.get("properties") or {}
-            found += facts_of(in_order(given[key], known), known)
+            found += facts_of(in_schema_order(given[key], known), known)
         else:
             found.append(fact_of(key, given[key], inner or None))
     return found
@@ -155,10 +155,6 @@ def _decision(task: Task, steps: dict[str, str]) -> Decision:
         details=" · ".join(lines),
         tables=tuple(fact for fact in answer if fact.rows),
     )
-
-
-def _file_words(file: CaseFile | TaskAttachment) -> str:
-    return f"{file.name} ({spell_size(file.size)})"
 
 
 def _ended(instance: Instance) -> str:

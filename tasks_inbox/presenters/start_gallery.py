@@ -77,15 +77,11 @@ def _card(version: TemplateVersion, used: bool, usual: timedelta | None) -> Card
         str(template),
         template.description,
         tuple(template.tags or ()),
-        _icon(str(template)),
+        next((icon for words, icon in ICONS if re.search(words, str(template), re.IGNORECASE)), PLAIN_ICON),
         _people_words(tasks),
         "" if usual is None else time_words(usual),
         used,
     )
-
-
-def _icon(title: str) -> str:
-    return next((icon for words, icon in ICONS if re.search(words, title, re.IGNORECASE)), PLAIN_ICON)
 
 
 def _tasks(part: Any) -> Iterator[dict[str, Any]]:
@@ -110,7 +106,7 @@ def _people_words(tasks: list[dict[str, Any]]) -> str:
 
 
 def time_words(usual: timedelta) -> str:
-    """Say roughly how long something takes."""
+    """Write roughly how long something takes."""
     hours = usual.total_seconds() / 3600
     if hours < 1:
         return _("minutes")

@@ -33,7 +33,7 @@ EVERYONE, OF_ROLE = "everyone", "role:"
 
 
 def list_url_of(saved: SavedFilter) -> str:
-    """Give the address of a saved filter's list: the filter itself."""
+    """Return the address of a saved filter's list: the filter itself."""
     return f"{reverse('inbox:mine')}?{saved.query}"
 
 

@@ -57,7 +57,7 @@ def _assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
 
 
 def _delegate(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Let another person fill a task in for one's final word."""
+    """Ask another person to fill a task in for one's final word."""
     note = posted_line(request, "note")
     task = handover.delegate_task(actor=request.actor, task_id=task_id, user=_chosen(request), note=note)
     assert task.assignee

@@ -58,7 +58,7 @@ def test(request: InboxRequest) -> HttpResponse:
 @require_GET
 @inbox_page
 def worker(request: InboxRequest) -> HttpResponse:
-    """Give the script that shows messages; it works for the addresses below its own."""
+    """Serve the script that shows messages; it works for the addresses below its own."""
     script = (Path(settings.BASE_DIR) / "static/js/push_worker.js").read_text(encoding="utf-8")
     return HttpResponse(script, content_type="text/javascript; charset=utf-8")
 

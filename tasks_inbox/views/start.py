@@ -33,7 +33,7 @@ from tasks_inbox.presenters.field_labels import input_schema_of
 from tasks_inbox.presenters.files import rules_shown, shown_file
 from tasks_inbox.presenters.start_gallery import cards_for, sections_of, tags_of
 from tasks_inbox.templatetags.look import case_name
-from tasks_inbox.unsent_answers import take_kept, whose
+from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_NUMBER = 64
@@ -75,7 +75,7 @@ def form(request: InboxRequest, name: str) -> HttpResponse:
 
 def _begin(request: InboxRequest, version: TemplateVersion) -> HttpResponse:
     """Show the form: empty, with a draft, or with what was sent after the session ended; first ask about drafts there are."""
-    kept = take_kept(request, request.actor.person_id)
+    kept = take_kept_answer(request, request.actor.person_id)
     if kept is not None:
         again = start_form(version, kept).begun_again()
         return start_page(request, version, again, once=kept.get("once", ""), notice=back_again())

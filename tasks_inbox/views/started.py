@@ -12,7 +12,7 @@ from engine import access
 from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, Task
-from engine.presentation.narrative.status_summary import StatusSummary, summary_of
+from engine.presentation.narrative.status_summary import StatusSummary, summary_of, withdrawn
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.tasks.lists import count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
@@ -37,7 +37,12 @@ def started(request: InboxRequest) -> HttpResponse:
     words = request.GET.get("q", "").replace("\0", "").strip()[:200]
     found = mine.filter(SHOWN[show][1], _has(words))
     counts = count_lists(actor, {name: mine.filter(fits) for name, (_word, fits) in SHOWN.items()} | {"found": found})
-    page = page_of(found.prefetch_related("waits", _open_tasks()), NEWEST, _cursor(request), PAGE)
+    page = page_of(
+        found.prefetch_related("waits", Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))),
+        NEWEST,
+        _cursor(request),
+        PAGE,
+    )
     context = {
         "place": "started",
         "rows": _with_sentences(page.rows, actor),
@@ -69,18 +74,17 @@ def _cursor(request: InboxRequest) -> Any:
         return None
 
 
-def _open_tasks() -> "Prefetch[Any]":
-    return Prefetch("tasks", queryset=Task.objects.open().select_related("assignee"))
-
-
 def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Instance, StatusSummary]]:
     """Pair each case with what it waits for or how it ended; steps are named once per version."""
     versions = {instance.version_id: instance.version.canonical for instance in instances}
     steps = {pk: steps_by_id(outline_of(canonical, ())) for pk, canonical in versions.items()}
+    by_hand = access.withdrawn_by(actor, [each.pk for each in instances if each.status == InstanceStatus.CANCELLED])
     return [
         (
             each,
-            summary_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
+            withdrawn(each)
+            if each.pk in by_hand
+            else summary_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
         )
         for each in instances
     ]

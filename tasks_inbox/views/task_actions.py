@@ -25,7 +25,7 @@ from engine.services.tasks.comments import comment_task
 from engine.services.tasks.redo import redo_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
-from tasks_inbox.views.tasks import task_act
+from tasks_inbox.views.tasks import is_by_script, said_part, task_act
 from workflowplatform.accounts.models import User
 
 NEVER = 9000
@@ -37,7 +37,7 @@ def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Add a comment to a task."""
     said = comment_task(actor=request.actor, task_id=task_id, text=request.POST.get("text", ""))
     toast(request, "task.commented", " ".join((_("Comment added."), *_mention_words(said))))
-    return _back(task_id)
+    return said_part(request, task_id) if is_by_script(request) else _back(task_id)
 
 
 def _mention_words(said: TaskComment) -> list[str]:

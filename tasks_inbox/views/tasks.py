@@ -31,7 +31,7 @@ from tasks_inbox.messages import back_again, changed_by, http_status_of, not_sen
 from tasks_inbox.pending_answers import kept_in, remember
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
-from tasks_inbox.presenters.files import shown_files
+from tasks_inbox.presenters.files import ShownFile, shown_files
 from tasks_inbox.presenters.hand_over import HandOver, hand_over_of, opened
 from tasks_inbox.presenters.live import state_of
 from tasks_inbox.presenters.prev_next import (
@@ -49,7 +49,7 @@ from tasks_inbox.presenters.task_actions import (
     snooze_choices,
     waiting_context,
 )
-from tasks_inbox.unsent_answers import take_kept, whose
+from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 
@@ -108,7 +108,7 @@ def read_answer(request: InboxRequest, task: Task) -> TaskForm:
 
 
 def refused(request: InboxRequest, task_id: UUID, refusal: WorkflowError, form: TaskForm | None = None) -> HttpResponse:
-    """Show the task as it is now, under a notice; who no longer sees it gets the notice alone."""
+    """Show the task as it is now, under a notice; a person who no longer sees it gets the notice alone."""
     status = http_status_of(refusal)
     try:
         task = access.task_of(request.actor, task_id)
@@ -147,12 +147,7 @@ def task_page(
     may_fill = may_act and (not free or form is not None or not access.needs_claim(actor, task))
     usual = _place(actor, task, may_act=may_act)
     place = neighbours_of(request, task, usual)
-    files = shown_files(
-        access.attachments_of(actor, task.pk),
-        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
-        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
-    )
-    comments = list(access.comments_of(actor, task.pk))
+    files = files_on(actor, task)
     context = {
         "place": place.list.name if place.place else usual,
         "neighbours": place,
@@ -183,9 +178,6 @@ def task_page(
         "facts": _facts(task, shown_form),
         "answer": answer_of(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
-        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
-        "comments": comments,
-        "mentioned": known_names(task, [comment.text for comment in comments]),
         "files": files,
         "files_by_name": {file.name: file for file in files},
         "upload": reverse("inbox:add_file", args=[task.pk]),
@@ -194,8 +186,42 @@ def task_page(
             lambda file: reverse("inbox:case_file_of_task", args=[task.pk, file.pk]),
         ),
         "file_rules": files_of(task),
-    } | case_context_of(actor, task)
+    }
+    context |= said_of(actor, task) | case_context_of(actor, task)
     return render(request, "inbox/task.html", context, status=status)
+
+
+def said_of(actor: Actor, task: Task) -> dict[str, Any]:
+    """Return what was said and done at a task."""
+    comments = list(access.comments_of(actor, task.pk))
+    return {
+        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
+        "comments": comments,
+        "mentioned": known_names(task, [comment.text for comment in comments]),
+    }
+
+
+def files_on(actor: Actor, task: Task) -> list[ShownFile]:
+    """Return the files of a task, each with its addresses."""
+    return shown_files(
+        access.attachments_of(actor, task.pk),
+        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
+        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
+    )
+
+
+def is_by_script(request: HttpRequest) -> bool:
+    """Return whether the page's script asks, which draws only what has changed."""
+    return request.headers.get("X-Requested-With") == "said"
+
+
+def said_part(request: InboxRequest, task_id: UUID, *, files: bool = False, toasts: bool = True) -> HttpResponse:
+    """Draw what was said and done at a task, without the page around it."""
+    task = access.task_of(request.actor, task_id)
+    context = {"task": task, "with_files": files, "with_toasts": toasts} | said_of(request.actor, task)
+    if files:
+        context["files"] = files_on(request.actor, task)
+    return render(request, "inbox/said.html", context)
 
 
 def _facts(task: Task, form: TaskForm) -> list[Fact]:
@@ -236,7 +262,7 @@ def _place(actor: Actor, task: Task, *, may_act: bool) -> str:
 def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Show a task to everyone who may see it, with what they sent after their session ended."""
     task = access.task_of(request.actor, task_id)
-    kept = take_kept(request, request.actor.person_id)
+    kept = take_kept_answer(request, request.actor.person_id)
     if kept is None or task.is_over:
         return task_page(request, task, change=lambda shown: opened(shown, request.GET.get("hand_over", "")))
     return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())
@@ -252,7 +278,7 @@ def claim(request: InboxRequest, task_id: UUID) -> HttpResponse:
 
 @task_act
 def release(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Give a task back."""
+    """Release a task."""
     lifecycle.release_task(actor=request.actor, task_id=task_id)
     undo = reverse("inbox:claim", args=[task_id])
     toast(request, "task.released", _("Released. Others can claim it now."), undo=undo)
@@ -348,7 +374,7 @@ def _to_next_task(request: InboxRequest, task: Task, done: lifecycle.CompletedTa
 
 
 def answer_words(task: Task, outcome: str) -> str:
-    """Say in short how a task was answered."""
+    """Describe in short how a task was answered."""
     chosen = task.outcome_named(outcome)
     return f"{task.business_reference or said(task.title)}: {chosen['title'] if chosen else _('Done')}."
 

@@ -54,7 +54,7 @@ WALKED = {"available person", "available starter"}
 
 @pytest.fixture
 def crowd(committed_cast: Cast) -> Iterator[Actor]:
-    """Give an admin of a tenant with very many open tasks."""
+    """Provide an admin of a tenant with very many open tasks."""
     activated(committed_cast.actor("gwen"), DESK)
     model: Task = only_task(started(committed_cast.actor("uri"), "desk"))
     with growth.owner() as own:

@@ -35,7 +35,7 @@ def forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def tasks(cast: Cast) -> list[Task]:
-    """Give tasks in both tenants, some claimed, some done, in every priority."""
+    """Return tasks in both tenants, some claimed, some done, in every priority."""
     found = []
     for author, starter in (("gwen", "uri"), ("sam", "sam")):
         activated(cast.actor(author), APPROVAL)

@@ -35,7 +35,7 @@ PAGE = 4
 
 @pytest.fixture
 def tasks(cast: Cast) -> list[Task]:
-    """Give tasks that are offered to Ada more than once, in every priority, with and without dates."""
+    """Return tasks that are offered to Ada more than once, in every priority, with and without dates."""
     activated(cast.actor("gwen"), TWICE)
     some = [
         only_task(started(cast.actor("uri"), "twice", what=f"t{number}", amount=1000 * number)) for number in range(13)

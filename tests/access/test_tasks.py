@@ -14,7 +14,7 @@ from workflowplatform.ids import uuid7
 
 @pytest.fixture
 def review(gwen: Actor, uri: Actor) -> Task:
-    """Give a review for finance that Uri asked for."""
+    """Return a review for finance that Uri asked for."""
     activated(gwen, APPROVAL)
     return only_task(started(uri, "approval", amount=7))
 

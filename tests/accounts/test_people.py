@@ -162,8 +162,8 @@ def test_supergod_manages_another_tenant_only_after_entering_it(cast: Cast, zoe:
 
 def test_going_home_is_no_crossing(cast: Cast, zoe: Actor) -> None:
     inside = choose_tenant(actor=zoe, tenant=cast.acme)
-    assert choose_tenant(actor=inside, tenant=cast.house) == zoe
-    assert "enter_tenant" not in actions_on(cast.house)
+    assert choose_tenant(actor=inside, tenant=cast.platform) == zoe
+    assert "enter_tenant" not in actions_on(cast.platform)
 
 
 def test_only_level_six_enters_another_tenant(cast: Cast, gwen: Actor) -> None:

@@ -60,7 +60,7 @@ SignIn = Callable[[str], Client]
 
 @pytest.fixture
 def sign_in(cast: Cast) -> SignIn:
-    """Give a browser in which a person is signed in."""
+    """Return a browser in which a person is signed in."""
 
     def signed_in(name: str) -> Client:
         client = Client()
@@ -85,7 +85,7 @@ def case(ada: Actor, expense: TemplateVersion) -> Instance:
 
 @pytest.fixture
 def task(case: Instance) -> Task:
-    """Give the task that the instance waits for."""
+    """Return the task that the instance waits for."""
     found: Task = case.tasks.get()  # type: ignore[attr-defined]
     return found
 
@@ -106,7 +106,7 @@ def label(model: type[Model]) -> str:
 
 @pytest.fixture
 def acmes(cast: Cast, task: Task) -> dict[str, Model]:
-    """Give one row of Acme's for every page of the admin."""
+    """Return one row of Acme's for every page of the admin."""
     instance = task.instance
     token, _ = create_token(actor=None, person=cast.ada, name="acmes-token")
     signal = Signal.objects.create(

@@ -161,6 +161,10 @@ def test_roles_are_added_and_renamed_but_keep_their_name(cast: Cast, sign_in: Si
     legal.refresh_from_db()
     assert (legal.name, legal.title) == ("legal", "Legal department")
     assert codes("entry", browser.get(page(legal, "history"))) == ["rename_role", "create_role"]
+    browser.post(page(legal), {"title": "Legal department", "confidential": "on"})
+    legal.refresh_from_db()
+    assert legal.confidential
+    assert codes("entry", browser.get(page(legal, "history")))[0] == "mark_role"
     twice = browser.post("/admin/accounts/role/add/", {"name": "legal"})
     assert form_errors(twice.context["adminform"].form) == {"name": ["taken"]}
 
@@ -205,7 +209,7 @@ def test_supergod_founds_a_tenant_and_enters_it_audited(cast: Cast, sign_in: Sig
     assert "Acme" in where(shown.wsgi_request)
     assert where(shown.wsgi_request) in words_of(shown)
     assert Audit.objects.get(subject_id=cast.acme.pk, action="enter_tenant").actor_name == "zoe"
-    browser.post(page(cast.house, "enter"))
+    browser.post(page(cast.platform, "enter"))
     assert "ada" not in sight_of(browser.get("/admin/accounts/user/"))
 
 

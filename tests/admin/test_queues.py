@@ -44,13 +44,13 @@ def breaks() -> None:
 
 @pytest.fixture
 def queue(valkey: redis.Redis) -> Queue:
-    """Give the queue, empty."""
+    """Return the queue, empty."""
     return Queue("default", connection=valkey, serializer=JSONSerializer)
 
 
 @pytest.fixture
 def hand(queue: Queue) -> Hand:
-    """Give a worker that did one job, failed another, and has introduced itself."""
+    """Return a worker that did one job, failed another, and has introduced itself."""
     hand = Hand([queue], connection=queue.connection, serializer=JSONSerializer, name="a-hand")
     hand.register_birth()
     for job in (queue.enqueue(uuid4, result_ttl=500), queue.enqueue(breaks)):
@@ -61,7 +61,7 @@ def hand(queue: Queue) -> Hand:
 
 @pytest.fixture
 def jobs(queue: Queue, hand: Hand) -> dict[str, Job]:
-    """Give a job in every state a job can be in."""
+    """Return a job in every state a job can be in."""
     made: dict[str, Job] = {
         "finished": fetched(queue, queue.finished_job_registry.get_job_ids()[0]),
         "failed": fetched(queue, queue.failed_job_registry.get_job_ids()[0]),

@@ -27,7 +27,7 @@ OFFICE = {"timezone": "Europe/Berlin", "hours": {"mon": ["09:00-17:00"]}}
 
 @pytest.fixture
 def broken(gwen: Actor, ada: Actor) -> list[Instance]:
-    """Give three instances that have stopped for the same cause."""
+    """Return three instances that have stopped for the same cause."""
     activated(gwen, BREAKS)
     found = [started(ada, "breaks", over=0) for _ in range(3)]
     assert {instance.status for instance in found} == {"incident"}

@@ -39,7 +39,7 @@ def test_the_list_of_tenants_is_a_look_at_each_that_it_shows(cast: Cast, sign_in
     assert (looks(cast.acme), looks(cast.globex)) == (1, 0)
     for _ in range(2):
         browser.get("/admin/accounts/tenant/")
-    assert (looks(cast.acme), looks(cast.globex), looks(cast.house)) == (1, 1, 0)
+    assert (looks(cast.acme), looks(cast.globex), looks(cast.platform)) == (1, 1, 0)
     a_day_passes()
     browser.get("/admin/accounts/tenant/")
     assert (looks(cast.acme), looks(cast.globex)) == (2, 2)

@@ -135,7 +135,7 @@ def test_filters_by_our_rows_answer_another_tenant_like_filters_by_made_up_ones(
 
 
 def kind_of(address: str, keys: set[str]) -> tuple[str, bool]:
-    """Tell filters apart by their names and by whether they name a row of ours, not by their values."""
+    """Key a filter by its name and by whether they name a row of ours, not by their values."""
     return re.sub(r"=[^&]*", "", address), any(key in address for key in keys)
 
 

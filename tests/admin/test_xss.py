@@ -114,7 +114,7 @@ def test_the_corpus_is_large_and_marked() -> None:
 
 @pytest.fixture
 def marked(cast: Cast, gwen: Actor, acmes: dict[str, Model]) -> dict[str, int]:
-    """Give a world in which every text is a payload."""
+    """Return a world in which every text is a payload."""
     save_draft(actor=gwen, source=authored())
     activate_version(actor=gwen, name="marked", number=1)
     start_instance(actor=gwen, template="marked", input={"free": PAYLOADS[3]})

@@ -54,7 +54,7 @@ def caller_of(name: str) -> Caller:
 
 @pytest.fixture
 def call(cast: Cast) -> Callers:
-    """Give the caller of a person by name; the same one when asked again."""
+    """Return the caller of a person by name; the same one when asked again."""
     known: dict[str, Caller] = {}
     return lambda name: known[name] if name in known else known.setdefault(name, caller_of(name))
 

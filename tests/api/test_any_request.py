@@ -56,7 +56,7 @@ QUICK = [
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    """Give the document, bound to the product itself."""
+    """Return the document, bound to the product itself."""
     whole = json.loads(json.dumps(document()))
     whole["servers"] = [{"url": "http://testserver/api/v1"}]
     read = schemathesis.openapi.from_dict(whole)
@@ -103,7 +103,7 @@ def undone() -> Iterator[None]:
 
 
 def requests_to(operation: Any, known: dict[str, Any]) -> Any:
-    """Give requests that fit, at what is there and elsewhere, and requests that do not fit."""
+    """Return requests that fit, at what is there and elsewhere, and requests that do not fit."""
     kinds = [operation.as_strategy(GenerationMode.POSITIVE, path_parameters=known or None)] * 2
     if known:
         kinds.append(operation.as_strategy(GenerationMode.POSITIVE))

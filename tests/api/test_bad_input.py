@@ -7,7 +7,7 @@ import pytest
 from engine.models import Instance, TemplateVersion
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, open_task_ids, set_whole_scene
-from tests.api.test_doors import ROUTES
+from tests.api.test_every_route_refuses import ROUTES
 from tests.cast import Cast
 
 WITH_BODIES = tuple(

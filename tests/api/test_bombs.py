@@ -222,7 +222,7 @@ def _look(client: httpx.Client) -> list[float]:
             )
         assert answer.status_code in (200, 201), answer.text
         taken.append(time.monotonic() - began)
-        time.sleep(0.01)
+        time.sleep(0.01)  # sleep: a person who looks often, not a loop that never pauses
     return taken
 
 

@@ -163,7 +163,7 @@ def all_of(routes: Mapping[str, Act], may: bool) -> dict[str, bool]:
 
 @pytest.fixture(params=sorted(DEPUTIES))
 def name(request: pytest.FixtureRequest, cast: Cast) -> str:
-    """Give a deputy of level 3 or 4 who has Ada's roles."""
+    """Return a deputy of level 3 or 4 who has Ada's roles."""
     level = DEPUTIES[request.param]
     create_person(
         actor=None, tenant=cast.acme, name=request.param, level=level, roles=("finance", "support"), email="d@a.example"

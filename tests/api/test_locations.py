@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.api.operations_table import OPERATIONS
 from tests.api.conftest import Callers
 from tests.api.scene import set_whole_scene
-from tests.api.test_doors import BODIES
+from tests.api.test_every_route_refuses import BODIES
 from tests.cast import Cast
 
 COMMENTS = {"tasks/{task_id}/comment/", "instances/{instance_id}/comment/"}

@@ -20,7 +20,7 @@ from engine.api.operations_table import OPERATIONS
 from engine.gallery import examples, gallery
 from tests.api.conftest import Caller, Callers
 from tests.api.scene import Scene, set_whole_scene
-from tests.api.test_doors import BODIES, ROUTES
+from tests.api.test_every_route_refuses import BODIES, ROUTES
 from tests.cast import Cast
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -95,7 +95,7 @@ def test_suspended_instance_is_resumed(call: Callers, cast: Cast) -> None:
 
 @pytest.fixture
 def broken(committed_cast: Cast) -> Instance:
-    """Give an instance that became an incident at its call."""
+    """Return an instance that became an incident at its call."""
     counter("flaky").unlink(missing_ok=True)
     activated(committed_cast.actor("gwen"), RETRIED.replace("attempts: 3", "attempts: 1"))
     instance = started(committed_cast.actor("ada"), "retried")

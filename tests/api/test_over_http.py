@@ -87,7 +87,7 @@ def _leaves_what_is_too_large(server: str, token: str) -> None:
 
 
 def _answered_without_a_body(server: str, headers: dict[str, str]) -> tuple[int, str | None]:
-    """Send the head of a request and wait for its answer; who waits for the body would wait for ever."""
+    """Send the head of a request and wait for its answer; a server that waits for the body would wait for ever."""
     address = httpx.URL(server)
     with closing(HTTPConnection(address.host, address.port, timeout=PATIENCE)) as line:
         line.putrequest("POST", f"{address.path}instances/")

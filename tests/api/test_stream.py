@@ -53,7 +53,7 @@ class Stream:
         self._lines = answer.iter_lines()
 
     def lines(self) -> Iterator[str]:
-        """Give the lines from where they were left."""
+        """Yield the lines from where they were left."""
         idle = 0
         for line in self._lines:
             idle = 0 if line.startswith("data: ") else idle + line.startswith(": ")

@@ -152,7 +152,7 @@ def answers_at(page: Page, address: str) -> dict[str, tuple[int, bytes]]:
 
 
 def _answer(page: Page, method: str, address: str) -> tuple[int, bytes]:
-    """Give the status, and the body without what repeats the question."""
+    """Return the status, and the body without what repeats the question."""
     token = next((cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken"), "")
     last = address.strip("/").split("/")[-1]
     bodies = BODIES_OF_TASKS if "/tasks/" in address else BODIES

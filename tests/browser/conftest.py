@@ -55,7 +55,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell of every test whose browser hung, also when its second run was green."""
+    """Report every test whose browser hung, also when its second run was green."""
     for told in config.stash.get(HUNG, []):
         terminalreporter.section(f"Chromium did not answer within {TEST_SECONDS} s; ended, and run once more")
         terminalreporter.line(told)
@@ -80,7 +80,7 @@ def supplier() -> Generator[Supplier, None, None]:
 
 @pytest.fixture(scope="session")
 def product(chromium: Chromium, supplier: Supplier) -> Generator[Product, None, None]:
-    """Give one running product with its demo; its operator lets calls go to the supplier."""
+    """Provide one running product with its demo; its operator lets calls go to the supplier."""
     with a_product(WORKFLOW_HTTP_ALLOW=supplier.origin) as running:
         yield running
 
@@ -117,7 +117,7 @@ def kept_sessions() -> dict[tuple[str, str], Any]:
 
 @pytest.fixture
 def signed_in(new_context: NewContext, product: Product, kept_sessions: dict[tuple[str, str], Any]) -> SignedIn:
-    """Give a page of a person who is signed in, in a browser of their own."""
+    """Return a page of a person who is signed in, in a browser of their own."""
 
     def enter(name: str, of: Product = product, **options: Any) -> Page:
         kept = kept_sessions.get((name, of.address))

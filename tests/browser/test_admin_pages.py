@@ -46,7 +46,7 @@ NO_PAGES = re.compile(r"autocomplete|jsi18n|logout|export|search/|/progress/|/di
 
 @pytest.fixture
 def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
-    """Give every list of the admin at least one row, as people would."""
+    """Return every list of the admin at least one row, as people would."""
     gwen = errands.page
     gwen.goto("/admin/")
     activate(gwen, BREAKS)

@@ -11,7 +11,7 @@ from tests.browser.conftest import SignedIn
 from tests.browser.errands import activate
 from tests.browser.pages import Inbox, toast
 from tests.browser.product import Product
-from tests.platform.running_house import eventually
+from tests.platform.sandbox import eventually
 
 SECONDS_TO_VANISH = 5.0
 SOURCE = """\
@@ -30,9 +30,9 @@ steps:
 
 @pytest.fixture
 def doomed(product: Product) -> Generator[Product, None, None]:
-    """Give the product to be killed, and leave it running for those who come after."""
+    """Provide the product to be killed, and leave it running for those who come after."""
     yield product
-    if not product.house.leftovers():
+    if not product.sandbox.leftovers():
         product.start()
 
 
@@ -51,7 +51,7 @@ def test_killed_product_leaves_no_server_and_goes_on_with_the_case_after_the_nex
     # An open page would ask a dying server for its stream, and be told that it breaks.
     inbox.page.goto("about:blank")
     doomed.kill()
-    assert eventually(lambda: doomed.house.leftovers() == [], SECONDS_TO_VANISH), doomed.house.leftovers()
+    assert eventually(lambda: doomed.sandbox.leftovers() == [], SECONDS_TO_VANISH), doomed.sandbox.leftovers()
 
     doomed.start()
     inbox.page.goto("/inbox/")

@@ -11,7 +11,7 @@ from tests.browser.axe import faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
 from tests.browser.pages import PATIENCE, act, toast
-from tests.platform.running_house import eventually
+from tests.platform.sandbox import eventually
 
 SOURCE = """\
 workflow: countdown
@@ -32,7 +32,7 @@ SECONDS = re.compile(r"\b\d+\b")
 
 @pytest.fixture
 def tasks(errands: Errands) -> list[str]:
-    """Give the ids of two tasks of Ada's, in the order of her list."""
+    """Return the ids of two tasks of Ada's, in the order of her list."""
     activate(errands.page, SOURCE)
     begun = [
         send(errands.page, "instances/", {"template": "countdown", "input": {"what": one}}) for one in ("one", "two")

@@ -59,7 +59,7 @@ print("SEEDED " + json.dumps({"pages": pages, "empty": [name for name, rows in i
 
 @pytest.fixture(scope="module")
 def marked(chromium: Chromium, request: pytest.FixtureRequest) -> Generator[tuple[Product, list[str]], None, None]:
-    """Give a product full of payloads, and the pages of its seeded rows.
+    """Provide a product full of payloads, and the pages of its seeded rows.
 
     A short run fills the product of all, after all other files.
     """

@@ -1,4 +1,4 @@
-"""Say at the end how much was compared."""
+"""Report at the end how much was compared."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ import pytest
 from engine.kernel.simulator.instance import Instance, Task
 from engine.kernel.simulator.people import Refused
 from engine.kernel.transitions import InstanceStatus
-from tests.conformance.beside import TASK_ACTS, Beside
+from tests.conformance.comparison import TASK_ACTS, Comparison
 from tests.conformance.documents import Stored, stored_tests
 from workflowplatform.ids import keep_time
 
@@ -19,7 +19,7 @@ VERBS = (*TASK_ACTS, "complete", "complete", "claim", "signal", "advance", "star
 LEVELS = (2, 3, 4, 4, 5)
 
 
-class Improvised(Beside):
+class Improvised(Comparison):
     """A workflow with a cast of its own, to whom anything may occur."""
 
     def __init__(self, stored: Stored, seed: int) -> None:
@@ -92,7 +92,7 @@ def _roles(value: Any) -> Iterator[str]:
 
 
 def workflows() -> Iterator[Any]:
-    """Give every workflow once, by its first test."""
+    """Yield every workflow once, by its first test."""
     for stored in stored_tests():
         if stored.is_first and stored.expects:
             yield pytest.param(stored, id=f"{stored.source}: {stored.definition.name}")
@@ -113,7 +113,7 @@ def test_whatever_is_done_is_answered_alike(
     stored: Stored, seed: int, record_property: Callable[[str, int], None]
 ) -> None:
     if any("decorate" in step.spec for step in stored.definition.steps.values()):
-        pytest.skip("its house has registered something")
+        pytest.skip("its tenant has registered something")
     improvised = Improvised(stored, seed)
     improvised.improvise()
     record_property("acts compared", improvised.acts)

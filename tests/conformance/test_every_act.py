@@ -1,4 +1,7 @@
-"""What a stored test shows is what happens: every act of every one, in the simulator and through the services."""
+"""What a stored test shows is what happens: every act of every one, in the simulator and through the services.
+
+What was played is run again from the audit: every instance has the whole snapshot that it had.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -8,15 +11,16 @@ import pytest
 
 from engine.kernel.simulator import acts
 from engine.kernel.simulator.instance import Task
-from engine.runtime import environment
-from tests.conformance.beside import Beside
+from engine.runtime import environment, replay
+from tests.conformance.comparison import Comparison
 from tests.conformance.documents import Stored, slug, stored_tests
 from tests.kernel.test_language_page import SETUP
+from tests.replaying import unlike_when_replayed
 from workflowplatform.ids import keep_time
 
 
 def played() -> Iterator[Any]:
-    """Give every stored test; in the short form the first of each workflow that says what must come of it."""
+    """Yield every stored test; in the short form the first of each workflow that says what must come of it."""
     for stored in stored_tests():
         marks = [] if stored.is_first and stored.expects else [pytest.mark.slow]
         yield pytest.param(stored, id=slug(stored.title), marks=marks)
@@ -33,18 +37,20 @@ def own_time(db: None) -> Iterator[None]:
 def page_house(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register what docs/language.md says is registered."""
     assert SETUP.decorator is not None
-    monkeypatch.setattr(environment, "decorator_named", SETUP.decorator)
+    for module in (environment, replay):
+        monkeypatch.setattr(module, "decorator_named", SETUP.decorator)
 
 
 @pytest.mark.usefixtures("own_time", "page_house")
 @pytest.mark.parametrize("stored", list(played()))
 def test_each_act_is_answered_alike(stored: Stored, record_property: Callable[[str, int], None]) -> None:
-    beside = Beside(stored, SETUP)
+    beside = Comparison(stored, SETUP)
     beside.run()
     record_property("acts compared", beside.acts)
     assert not beside.differences, "\n".join(beside.differences)
     assert beside.failures == [] or not stored.expects
     assert beside.acts
+    assert unlike_when_replayed() == {}
 
 
 def named(workflow: str) -> Stored:
@@ -54,7 +60,7 @@ def named(workflow: str) -> Stored:
 @pytest.mark.usefixtures("own_time")
 def test_simulation_that_refuses_nobody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acts, "refuse_act", lambda task, person, **more: None)
-    beside = Beside(named("claimed"))
+    beside = Comparison(named("claimed"))
     beside.run()
     assert "complete a: done here, claimed there" in beside.differences
 
@@ -62,6 +68,6 @@ def test_simulation_that_refuses_nobody_is_found_out(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("own_time")
 def test_simulation_that_shows_another_task_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Task, "claimed_by", None)
-    beside = Beside(named("claimed"))
+    beside = Comparison(named("claimed"))
     beside.run()
     assert beside.differences

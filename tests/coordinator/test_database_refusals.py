@@ -67,14 +67,14 @@ def refused(constraint: str, act: Callable[[], object]) -> None:
 
 @pytest.fixture
 def waiting(committed_cast: Cast) -> Instance:
-    """Give an instance that waits for its review."""
+    """Return an instance that waits for its review."""
     activated(committed_cast.actor("gwen"), APPROVAL)
     return started(committed_cast.actor("uri"), "approval", amount=5)
 
 
 @pytest.fixture
 def sleeping(committed_cast: Cast) -> Instance:
-    """Give an instance that waits for a timer."""
+    """Return an instance that waits for a timer."""
     activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
     return started(committed_cast.actor("gwen"), "timer")
 

@@ -70,8 +70,8 @@ steps: [{id: talk, task: {title: Talk}, throttle: {key: room, limit: 1}}]
 
 
 @pytest.fixture
-def house(committed_cast: Cast) -> Iterator[Cast]:
-    """Give two tenants in which everything has happened once, with plans kept and autovacuum out of the way."""
+def staged(committed_cast: Cast) -> Iterator[Cast]:
+    """Provide two tenants in which everything has happened once, with plans kept and autovacuum out of the way."""
     for source in (W1, NAMED, SIGNED, TIMER, CALL, LISTENING, ROOM):
         activated(committed_cast.actor("gwen"), source)
     growth.rest()
@@ -155,38 +155,38 @@ LARGE = 5_000
 
 
 @pytest.mark.parametrize("rows", [50, 5_000, pytest.param(500_000, marks=pytest.mark.slow)])
-def test_no_hot_statement_reads_a_whole_table(house: Cast, rows: int) -> None:
+def test_no_hot_statement_reads_a_whole_table(staged: Cast, rows: int) -> None:
     growth.analyze()
     connection.close()
     keep_plans()
-    assert _watch(house).whole_reads(kept_only=True) == []
-    small = _rows_read(house)
+    assert _watch(staged).whole_reads(kept_only=True) == []
+    small = _rows_read(staged)
     growth.grow(rows)
-    planned_small = _watch(house)
+    planned_small = _watch(staged)
     assert len(planned_small.statements()) > 20
     assert planned_small.whole_reads(kept_only=rows < LARGE) == []
-    assert _more_read(small, _rows_read(house)).keys() <= PLANNED_ANEW
+    assert _more_read(small, _rows_read(staged)).keys() <= PLANNED_ANEW
     for known, learn in KNOWN.items():
         learn()
         connection.close()
         keep_plans()
-        assert (known, _watch(house).whole_reads(kept_only=rows < LARGE)) == (known, [])
-    assert _more_read(small, _rows_read(house)) == {}
+        assert (known, _watch(staged).whole_reads(kept_only=rows < LARGE)) == (known, [])
+    assert _more_read(small, _rows_read(staged)) == {}
 
 
 @pytest.mark.parametrize("rows", [50, 5_000, pytest.param(500_000, marks=pytest.mark.slow)])
-def test_nor_does_it_for_the_application_behind_its_wall(house: Cast, rows: int) -> None:
+def test_nor_does_it_for_the_application_behind_its_wall(staged: Cast, rows: int) -> None:
     growth.analyze()
     with as_application(outside=tenancy.NOBODY):
         keep_plans()
-        assert _watch(house).whole_reads(kept_only=True) == []
+        assert _watch(staged).whole_reads(kept_only=True) == []
         growth.grow(rows)
-        assert _watch(house).whole_reads(kept_only=rows < LARGE) == []
+        assert _watch(staged).whole_reads(kept_only=rows < LARGE) == []
         for known, learn in KNOWN.items():
             learn()
             connection.close()
             keep_plans()
-            assert (known, _watch(house).whole_reads(kept_only=rows < LARGE)) == (known, [])
+            assert (known, _watch(staged).whole_reads(kept_only=rows < LARGE)) == (known, [])
 
 
 def _more_read(small: dict[str, int], grown: dict[str, int]) -> dict[str, int]:

@@ -68,7 +68,7 @@ def definitions() -> dict[str, Definition]:
 
 
 def stored_tests() -> Iterator[Any]:
-    """Give every stored test; in the short form the first of each workflow."""
+    """Yield every stored test; in the short form the first of each workflow."""
     for name, definition in definitions().items():
         for place, test in enumerate(definition.canonical.get("tests", ())):
             marks = [pytest.mark.slow] if place else []
@@ -126,7 +126,7 @@ class Real:
 
 @pytest.fixture
 def real(cast: Cast) -> Real:
-    """Give the gallery as active templates of Acme, whatever roles and secrets it wants."""
+    """Return the gallery as active templates of Acme, whatever roles and secrets it wants."""
     versions = {}
     for name, definition in definitions().items():
         template = Template.objects.create(tenant=cast.acme, name=name)

@@ -75,7 +75,7 @@ def room_in_every_page() -> Iterator[None]:
 
 @pytest.fixture
 def approvals(committed_cast: Cast, room_in_every_page: None) -> Log:
-    """Give what some approvals write, after one that warms up."""
+    """Return what some approvals write, after one that warms up."""
     activated(committed_cast.actor("gwen"), W1)
     _approve(committed_cast)
     reader = read_log()

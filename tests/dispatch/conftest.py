@@ -51,7 +51,7 @@ def way(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker
 
 @pytest.fixture
 def settle(way: str, transactional: None, valkey: object, settings: Any) -> Settle:
-    """Give a function that returns when an instance waits for a person or has ended."""
+    """Return a function that returns when an instance waits for a person or has ended."""
     settings.WORKFLOW_DISPATCHER = "immediate" if way == "immediate" else "rq"
     nudge: dict[str, Callable[[], object]] = {"immediate": drain, "rq burst": _burst}
     return lambda instance: _wait(instance, nudge.get(way, lambda: None))

@@ -23,7 +23,7 @@ SLOWLY = CALL + "  - id: again\n    wait: {for: PT1H}\n"
 
 @pytest.fixture
 def two(committed_cast: Cast, valkey: object, settings: Any) -> tuple[Instance, Instance]:
-    """Give two instances whose calls are due, with nobody draining yet."""
+    """Return two instances whose calls are due, with nobody draining yet."""
     settings.WORKFLOW_DISPATCHER = "rq"
     activated(committed_cast.actor("gwen"), SLOWLY)
     first, second = (started(committed_cast.actor("ada"), "call", word=word) for word in ("one", "two"))

@@ -18,7 +18,7 @@ from tests.workflows import TIMER, activated, started
 
 @pytest.fixture
 def timer(committed_cast: Cast, settings: Any) -> Signal:
-    """Give the signal of a timer that nobody drains."""
+    """Return the signal of a timer that nobody drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT1H"))
     return Signal.objects.get(instance=started(committed_cast.actor("ada"), "timer"))

@@ -19,7 +19,7 @@ SOON = TIMER.replace("PT0.2S", "PT0.001S") + "  - id: again\n    wait: {for: PT1
 
 @pytest.fixture
 def two(committed_cast: Cast, settings: Any) -> tuple[Instance, Instance]:
-    """Give two instances whose timers are due, with nobody draining yet."""
+    """Return two instances whose timers are due, with nobody draining yet."""
     settings.WORKFLOW_DISPATCHER = "rq"
     activated(committed_cast.actor("gwen"), SOON)
     return started(committed_cast.actor("ada"), "timer"), started(committed_cast.actor("ada"), "timer")

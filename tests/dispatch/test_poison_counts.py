@@ -40,7 +40,7 @@ steps:
 
 
 @pytest.fixture(autouse=True)
-def house(committed_cast: Cast, settings: Any) -> Cast:
+def staged(committed_cast: Cast, settings: Any) -> Cast:
     """Give templates, and nobody who drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     settings.WORKFLOW_POISON_ATTEMPTS = ATTEMPTS
@@ -56,7 +56,7 @@ def drain_with_all_due() -> None:
 
 
 def drains_until_dead(instance: Instance, most: int = ATTEMPTS + 3) -> int:
-    """Say after how many drains a dead letter is there."""
+    """Return after how many drains a dead letter is there."""
     for number in range(1, most + 1):
         drain_with_all_due()
         if DeadLetter.objects.filter(instance=instance).exists():
@@ -93,8 +93,8 @@ MALFORMED: dict[str, tuple[str, Any, int | None]] = {
 
 
 @pytest.mark.parametrize("named", MALFORMED)
-def test_what_can_never_be_read_is_dead_at_once_and_its_neighbours_go_on(house: Cast, named: str) -> None:
-    bad, good = started(house.actor("ada"), "hears"), started(house.actor("ada"), "timer")
+def test_what_can_never_be_read_is_dead_at_once_and_its_neighbours_go_on(staged: Cast, named: str) -> None:
+    bad, good = started(staged.actor("ada"), "hears"), started(staged.actor("ada"), "timer")
     put(bad, *MALFORMED[named])
     assert drains_until_dead(bad) == 1
     good.refresh_from_db()
@@ -103,8 +103,8 @@ def test_what_can_never_be_read_is_dead_at_once_and_its_neighbours_go_on(house: 
 
 
 @pytest.mark.parametrize("snapshot", [{"engineSchemaVersion": 999}, {"engineSchemaVersion": 1, "frames": 7}, [1]])
-def test_a_snapshot_of_another_schema_is_dead_at_once(house: Cast, snapshot: Any) -> None:
-    bad, good = started(house.actor("ada"), "timer"), started(house.actor("ada"), "timer")
+def test_a_snapshot_of_another_schema_is_dead_at_once(staged: Cast, snapshot: Any) -> None:
+    bad, good = started(staged.actor("ada"), "timer"), started(staged.actor("ada"), "timer")
     RuntimeState.objects.filter(instance=bad).update(snapshot=snapshot)
     assert drains_until_dead(bad) == 1
     good.refresh_from_db()
@@ -112,16 +112,16 @@ def test_a_snapshot_of_another_schema_is_dead_at_once(house: Cast, snapshot: Any
 
 
 @pytest.mark.parametrize("answer", [["x"], {"succeeded": True}, {"succeeded": True, "fields": {"warp": 1}}, "yes"])
-def test_a_kept_answer_that_cannot_be_read_is_dead_at_once_and_keeps_no_other_call(house: Cast, answer: Any) -> None:
-    bad, good = (started(house.actor("ada"), "call", word=word) for word in ("bad", "good"))
+def test_a_kept_answer_that_cannot_be_read_is_dead_at_once_and_keeps_no_other_call(staged: Cast, answer: Any) -> None:
+    bad, good = (started(staged.actor("ada"), "call", word=word) for word in ("bad", "good"))
     Signal.objects.filter(instance=bad).update(payload={"answer": answer})
     assert drains_until_dead(bad) == 1
     good.refresh_from_db()
     assert (good.status, Effect.objects.get(instance=good).made) == ("completed", 1)
 
 
-def test_an_envelope_too_deep_to_be_read_is_dead_and_stops_nobody(house: Cast) -> None:
-    bad, good = started(house.actor("ada"), "hears"), started(house.actor("ada"), "timer")
+def test_an_envelope_too_deep_to_be_read_is_dead_and_stops_nobody(staged: Cast) -> None:
+    bad, good = started(staged.actor("ada"), "hears"), started(staged.actor("ada"), "timer")
     signal = put(bad, "ExternalSignal", tick())
     deep = json.dumps(tick() | {"payload": "DEEP"}).replace('"DEEP"', "[" * 3000 + "]" * 3000)
     with connection.cursor() as cursor:
@@ -131,8 +131,8 @@ def test_an_envelope_too_deep_to_be_read_is_dead_and_stops_nobody(house: Cast) -
     assert good.status == "completed"
 
 
-def test_a_bad_signal_takes_no_good_one_of_its_instance_with_it(house: Cast) -> None:
-    instance = started(house.actor("ada"), "hears")
+def test_a_bad_signal_takes_no_good_one_of_its_instance_with_it(staged: Cast) -> None:
+    instance = started(staged.actor("ada"), "hears")
     put(instance, "ExternalSignal", tick())
     bad = put(instance, "ExternalSignal", ["nonsense"])
     later = put(instance, "ExternalSignal", tick())
@@ -158,9 +158,9 @@ def fail_for(monkeypatch: pytest.MonkeyPatch, instance: Instance, error: type[Ba
     return made
 
 
-def test_what_fails_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_is_dead_after_exactly_its_attempts(staged: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the second attempt on it is counted beforehand; the exception that follows is the same attempt."""
-    bad, good = started(house.actor("ada"), "timer"), started(house.actor("ada"), "timer")
+    bad, good = started(staged.actor("ada"), "timer"), started(staged.actor("ada"), "timer")
     fail_for(monkeypatch, bad, RuntimeError)
     assert drains_until_dead(bad) == ATTEMPTS
     good.refresh_from_db()
@@ -171,9 +171,9 @@ class Killed(BaseException):
     """A worker's death: nothing catches it and its transaction is gone."""
 
 
-def test_what_kills_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_kills_is_dead_after_exactly_its_attempts(staged: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first worker took a whole batch; what it had in hand is known to the next, which counts that attempt too."""
-    bad, good = started(house.actor("ada"), "timer"), started(house.actor("ada"), "timer")
+    bad, good = started(staged.actor("ada"), "timer"), started(staged.actor("ada"), "timer")
     deaths = fail_for(monkeypatch, bad, Killed)
     monkeypatch.setattr(desk, "board", Board())
     for _ in range(ATTEMPTS + 3):
@@ -190,9 +190,9 @@ def test_what_kills_is_dead_after_exactly_its_attempts(house: Cast, monkeypatch:
     assert f"{ATTEMPTS} workers" in DeadLetter.objects.get().reason
 
 
-def test_only_the_signal_that_is_taken_is_counted_beforehand(house: Cast) -> None:
+def test_only_the_signal_that_is_taken_is_counted_beforehand(staged: Cast) -> None:
     """All that a dead worker had in hand has one attempt more; each that follows is taken alone and costs no other one."""
-    instance = started(house.actor("ada"), "hears")
+    instance = started(staged.actor("ada"), "hears")
     number = SIGNALS_A_SLICE * (ATTEMPTS + 1)
     for _ in range(number):
         put(instance, "ExternalSignal", tick())

@@ -17,8 +17,8 @@ from engine.services.retention import runs as retention_runs
 from engine.services.retention.purge import LOCK, apply_retention, keep_instance, set_retention
 from engine.services.retention.runs import DAILY, ask_retention, begin_shares, has_work
 from engine.services.tasks.lifecycle import complete_task
+from engine.storage.attachments import file_path
 from engine.storage.attachments import keep as keep_file
-from engine.storage.attachments import path_of
 from tests.cast import Cast
 from tests.services.test_retention import aged, ended
 from tests.workflows import APPROVAL, activated, only_task, started
@@ -182,7 +182,7 @@ def test_files_go_with_the_cases_and_no_others(committed_cast: Cast) -> None:
     )  # fmt: skip
     complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome="approve", values={"note": "ok"})
     aged(instance, days=30)
-    own, nobodys = path_of(cast.acme.pk, added.pk), path_of(cast.acme.pk, uuid7())
+    own, nobodys = file_path(cast.acme.pk, added.pk), file_path(cast.acme.pk, uuid7())
     for place in (own, nobodys):
         keep_file(place, b"x")
         os.utime(place, (0, 0))

@@ -32,7 +32,7 @@ Hold = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture
 def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
-    """Give a function that says how long calls of `slow` take: until something is so. It answers whether it came to be."""
+    """Provide a function that says how long calls of `slow` take: until something is so. It answers whether it came to be."""
     released = Event()
     asked: list[Callable[[], bool]] = []
 
@@ -49,8 +49,8 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
 
 
 @pytest.fixture
-def house(committed_cast: Cast, hold: Hold, valkey: object, settings: Any) -> Cast:
-    """Give two tenants with the same workflows, and nobody who drains."""
+def staged(committed_cast: Cast, hold: Hold, valkey: object, settings: Any) -> Cast:
+    """Return two tenants with the same workflows, and nobody who drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     for author in ("gwen", "sam"):
         for source in (CALL, SLOW, TIMER):
@@ -63,13 +63,13 @@ def heard(instance: Instance) -> Any:
     return instance.state.get("heard")
 
 
-def test_what_falls_due_while_a_call_is_under_way_is_drained(house: Cast, hold: Hold) -> None:
-    slow = started(house.actor("ada"), "slow", word="x")
+def test_what_falls_due_while_a_call_is_under_way_is_drained(staged: Cast, hold: Hold) -> None:
+    slow = started(staged.actor("ada"), "slow", word="x")
     later: list[Instance] = []
 
     def timer_ended() -> bool:
         if not later:
-            later.append(fall_due(started(house.actor("ada"), "timer")))
+            later.append(fall_due(started(staged.actor("ada"), "timer")))
         return Instance.objects.filter(pk=later[0].pk, status="completed").exists()
 
     hold(timer_ended)
@@ -77,40 +77,42 @@ def test_what_falls_due_while_a_call_is_under_way_is_drained(house: Cast, hold: 
     assert heard(slow) == "in time"
 
 
-def test_as_many_slow_calls_as_a_tenant_may_have_leave_room_for_the_next_tenant(house: Cast, hold: Hold) -> None:
-    slow = [started(house.actor("ada"), "slow", word="x") for _ in range(CALLS_A_TENANT + 3)]
-    other = started(house.actor("stan"), "call", word="quick")
+def test_as_many_slow_calls_as_a_tenant_may_have_leave_room_for_the_next_tenant(staged: Cast, hold: Hold) -> None:
+    slow = [started(staged.actor("ada"), "slow", word="x") for _ in range(CALLS_A_TENANT + 3)]
+    other = started(staged.actor("stan"), "call", word="quick")
     hold(Instance.objects.filter(pk=other.pk, status="completed").exists)
     drain()
     assert [heard(one) for one in slow] == ["in time"] * len(slow)
 
 
-def test_slow_calls_of_two_tenants_leave_room_for_a_third(house: Cast, hold: Hold) -> None:
-    activated(house.actor("zoe"), CALL)
-    slow = [started(house.actor(name), "slow", word="x") for name in ("ada", "stan") for _ in range(CALLS_A_TENANT + 1)]
+def test_slow_calls_of_two_tenants_leave_room_for_a_third(staged: Cast, hold: Hold) -> None:
+    activated(staged.actor("zoe"), CALL)
+    slow = [
+        started(staged.actor(name), "slow", word="x") for name in ("ada", "stan") for _ in range(CALLS_A_TENANT + 1)
+    ]
     calls = CallsUnderWay()
     third: list[Instance] = []
     hold(lambda: bool(third) and Instance.objects.filter(pk=third[0].pk, status="completed").exists())
     drain(calls)
     assert calls.count == CALLS_AT_ONCE
-    third.append(started(house.actor("zoe"), "call", word="quick"))
+    third.append(started(staged.actor("zoe"), "call", word="quick"))
     drain(calls)
     calls.settle_all()
     drain()
     assert [heard(one) for one in slow] == ["in time"] * len(slow)
 
 
-def test_calls_are_taken_on_tenants_in_turn(house: Cast) -> None:
+def test_calls_are_taken_on_tenants_in_turn(staged: Cast) -> None:
     for _ in range(2 * CALLS_A_TENANT):
-        started(house.actor("ada"), "call", word="many")
-    last = started(house.actor("stan"), "call", word="one")
+        started(staged.actor("ada"), "call", word="many")
+    last = started(staged.actor("stan"), "call", word="one")
     intents, settled = _take(CallsUnderWay(), turn=Turn(instances=50))
     assert last.pk in {intent.instance_id for intent in intents}
     assert (len(intents), settled) == (CALLS_A_TENANT + 1, 0)
 
 
-def test_a_function_that_never_ends_fails_its_step_in_time(house: Cast, hold: Hold) -> None:
-    instance = started(house.actor("ada"), "slow", word="x")
+def test_a_function_that_never_ends_fails_its_step_in_time(staged: Cast, hold: Hold) -> None:
+    instance = started(staged.actor("ada"), "slow", word="x")
     Effect.objects.filter(instance=instance).update(timeout_seconds=0.1)
     hold(lambda: False)
     drain()
@@ -126,8 +128,8 @@ def timed(cast: Cast, name: str, attributes: str) -> Instance:
     return started(cast.actor("ada"), name, word="x")
 
 
-def test_the_time_of_a_step_ends_its_call_and_what_comes_later_is_stale(house: Cast, hold: Hold) -> None:
-    instance = timed(house, "bounded", "    timeout: PT0.2S\n    on_timeout: [{set: {late: true}}]")
+def test_the_time_of_a_step_ends_its_call_and_what_comes_later_is_stale(staged: Cast, hold: Hold) -> None:
+    instance = timed(staged, "bounded", "    timeout: PT0.2S\n    on_timeout: [{set: {late: true}}]")
     hold(lambda: Instance.objects.filter(pk=instance.pk, status="completed").exists())
     drain()
     instance.refresh_from_db()
@@ -135,13 +137,13 @@ def test_the_time_of_a_step_ends_its_call_and_what_comes_later_is_stale(house: C
     assert Effect.objects.get(instance=instance).status == "withdrawn"
 
 
-def test_uncaught_the_time_of_a_call_is_an_incident_that_can_be_mended(house: Cast, hold: Hold) -> None:
-    instance = timed(house, "mended", "    timeout: PT0.2S")
+def test_uncaught_the_time_of_a_call_is_an_incident_that_can_be_mended(staged: Cast, hold: Hold) -> None:
+    instance = timed(staged, "mended", "    timeout: PT0.2S")
     hold(lambda: Instance.objects.filter(pk=instance.pk, status="incident").exists())
     drain()
     instance.refresh_from_db()
     assert (instance.status, instance.error["class"], instance.error["step"]) == ("incident", "timeout", "ask")
-    retry_step(actor=house.actor("ada"), instance_id=instance.pk)
+    retry_step(actor=staged.actor("ada"), instance_id=instance.pk)
     drain()
     instance.refresh_from_db()
     assert instance.status == "incident"
@@ -149,8 +151,8 @@ def test_uncaught_the_time_of_a_call_is_an_incident_that_can_be_mended(house: Ca
     assert verify_folds().broken == ()
 
 
-def test_a_late_attempt_is_made_again_as_the_author_says(house: Cast, hold: Hold) -> None:
-    instance = timed(house, "again", "    attempt_timeout: PT1S\n    retry: {attempts: 2, delay: PT0.01S}")
+def test_a_late_attempt_is_made_again_as_the_author_says(staged: Cast, hold: Hold) -> None:
+    instance = timed(staged, "again", "    attempt_timeout: PT1S\n    retry: {attempts: 2, delay: PT0.01S}")
     hold(lambda: StepRun.objects.filter(instance=instance, step="ask", attempt=2, status="running").exists())
     assert eventually(lambda: bool(drain()) and heard(instance) == "in time")  # the retry falls due after a pause
     first, second = StepRun.objects.filter(instance=instance, step="ask").order_by("attempt")
@@ -159,8 +161,8 @@ def test_a_late_attempt_is_made_again_as_the_author_says(house: Cast, hold: Hold
     assert verify_folds().broken == ()
 
 
-def test_calls_that_a_worker_lends_go_on_after_the_drain(house: Cast, hold: Hold) -> None:
-    slow = started(house.actor("ada"), "slow", word="x")
+def test_calls_that_a_worker_lends_go_on_after_the_drain(staged: Cast, hold: Hold) -> None:
+    slow = started(staged.actor("ada"), "slow", word="x")
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
     drain(calls)
@@ -185,8 +187,8 @@ def cut_off() -> None:
 
 
 @pytest.mark.skipif("WORKFLOW_TEST_POOLER" in os.environ, reason="a pooler takes another connection by itself")
-def test_results_wait_for_a_database_that_is_away(house: Cast, hold: Hold) -> None:
-    slow = started(house.actor("ada"), "slow", word="x")
+def test_results_wait_for_a_database_that_is_away(staged: Cast, hold: Hold) -> None:
+    slow = started(staged.actor("ada"), "slow", word="x")
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
     look(calls)
@@ -199,8 +201,8 @@ def test_results_wait_for_a_database_that_is_away(house: Cast, hold: Hold) -> No
     assert (calls.count, heard(slow), Effect.objects.get(instance=slow).made) == (0, "in time", 1)
 
 
-def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast) -> None:
-    doubtful, *others = (started(house.actor("ada"), "call", word=word) for word in ("doubtful", "one", "two"))
+def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(staged: Cast) -> None:
+    doubtful, *others = (started(staged.actor("ada"), "call", word=word) for word in ("doubtful", "one", "two"))
     Signal.objects.filter(instance=doubtful).update(attempts=1)
     calls = CallsUnderWay()
     assert [intent.instance_id for intent in _take(calls, turn=Turn(instances=50))[0]] == [doubtful.pk]
@@ -209,19 +211,19 @@ def test_a_call_from_which_a_worker_did_not_come_back_is_made_alone(house: Cast)
 
 @pytest.mark.usefixtures("long_alone")
 def test_a_call_from_which_a_worker_did_not_come_back_waits_for_others_but_not_for_ever(
-    house: Cast, hold: Hold
+    staged: Cast, hold: Hold
 ) -> None:
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
-    started(house.actor("ada"), "slow", word="x")
+    started(staged.actor("ada"), "slow", word="x")
     drain(calls)
-    doubtful = started(house.actor("ada"), "slow", word="doubtful")
+    doubtful = started(staged.actor("ada"), "slow", word="doubtful")
     mine = Signal.objects.filter(instance=doubtful)
     mine.update(attempts=1)
     drain(calls)
     assert (calls.count, Effect.objects.get(instance=doubtful).made) == (1, 0)
     mine.update(due_at=database_now() - LONG)
-    started(house.actor("ada"), "slow", word="new")
+    started(staged.actor("ada"), "slow", word="new")
     drain(calls)
     assert (calls.count, Effect.objects.get(instance=doubtful).made) == (2, 1)
     open_.set()
@@ -229,11 +231,11 @@ def test_a_call_from_which_a_worker_did_not_come_back_waits_for_others_but_not_f
     assert heard(doubtful) == "in time"
 
 
-def test_a_batch_that_is_taken_one_by_one_begins_no_more_calls_than_there_is_room_for(house: Cast, hold: Hold) -> None:
+def test_a_batch_that_is_taken_one_by_one_begins_no_more_calls_than_there_is_room_for(staged: Cast, hold: Hold) -> None:
     for name in ("ada", "stan"):
         for _ in range(CALLS_A_TENANT + 2):
-            started(house.actor(name), "slow", word="x")
-    malformed = fall_due(started(house.actor("ada"), "timer"))
+            started(staged.actor(name), "slow", word="x")
+    malformed = fall_due(started(staged.actor("ada"), "timer"))
     Signal.objects.filter(instance=malformed).update(waiting_token=None)
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
@@ -246,12 +248,12 @@ def test_a_batch_that_is_taken_one_by_one_begins_no_more_calls_than_there_is_roo
 
 
 @pytest.mark.usefixtures("long_alone")
-def test_a_slow_call_that_is_doubted_keeps_nothing_but_calls_waiting(house: Cast, hold: Hold) -> None:
-    slow = [started(house.actor("ada"), "slow", word="x") for _ in range(2)]
+def test_a_slow_call_that_is_doubted_keeps_nothing_but_calls_waiting(staged: Cast, hold: Hold) -> None:
+    slow = [started(staged.actor("ada"), "slow", word="x") for _ in range(2)]
     Signal.objects.filter(instance__in=slow).update(attempts=1)  # a worker did not come back from them
     calls, open_ = CallsUnderWay(), Event()
     hold(open_.is_set)
-    timer = fall_due(started(house.actor("ada"), "timer"))
+    timer = fall_due(started(staged.actor("ada"), "timer"))
     drain(calls)
     timer.refresh_from_db()
     assert (calls.count, timer.status) == (1, "completed")
@@ -269,11 +271,11 @@ def long_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wake_up_reaches_a_worker_that_waits_for_a_call(
-    house: Cast, hold: Hold, monkeypatch: pytest.MonkeyPatch
+    staged: Cast, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker, open_ = make_worker("calling"), Event()
     hold(open_.is_set)
-    started(house.actor("ada"), "slow", word="x")
+    started(staged.actor("ada"), "slow", word="x")
     drained = worker._look(lasting=True)
     worker._pop(None)
     rq._lower_flag(worker.connection)
@@ -287,16 +289,16 @@ def test_a_wake_up_reaches_a_worker_that_waits_for_a_call(
     assert (found is not None, ended) == (True, False)
 
 
-def test_a_worker_that_is_told_to_stop_takes_nothing_more(house: Cast) -> None:
-    timer = fall_due(started(house.actor("ada"), "timer"))
+def test_a_worker_that_is_told_to_stop_takes_nothing_more(staged: Cast) -> None:
+    timer = fall_due(started(staged.actor("ada"), "timer"))
     assert drain(stop=lambda: True).done == 0
     timer.refresh_from_db()
     assert timer.status == "running"
 
 
 @pytest.mark.security("processes stop in time and lose nothing")
-def test_a_worker_that_ends_delivers_what_its_calls_bring(house: Cast, hold: Hold) -> None:
-    slow = started(house.actor("ada"), "slow", word="x")
+def test_a_worker_that_ends_delivers_what_its_calls_bring(staged: Cast, hold: Hold) -> None:
+    slow = started(staged.actor("ada"), "slow", word="x")
     worker, open_ = make_worker("ending"), Event()
     hold(open_.is_set)
     worker._look(lasting=True)
@@ -307,10 +309,10 @@ def test_a_worker_that_ends_delivers_what_its_calls_bring(house: Cast, hold: Hol
 
 
 def test_a_job_for_which_its_worker_has_drained_looks_no_second_time(
-    house: Cast, monkeypatch: pytest.MonkeyPatch
+    staged: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Drained] = []
     monkeypatch.setattr(rq, "look", lambda *lent: looks.append(look(*lent)) or looks[-1])
-    started(house.actor("ada"), "call", word="x")
+    started(staged.actor("ada"), "call", word="x")
     make_worker("once").work(burst=True)
     assert len(looks) == 3  # before it waits, when it is woken, and before it waits again

@@ -32,7 +32,7 @@ steps:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give the words with which the function was called."""
+    """Return the words with which the function was called."""
     words: list[str] = []
 
     def tell(*, word: str) -> dict[str, str]:
@@ -46,7 +46,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def platform(committed_cast: Cast, told: list[str], valkey: object, settings: Any) -> Cast:
-    """Give a tenant with the workflow, and nobody who drains."""
+    """Return a tenant with the workflow, and nobody who drains."""
     settings.WORKFLOW_DISPATCHER = "rq"
     activated(committed_cast.actor("gwen"), AFTER_TIMER)
     return committed_cast

@@ -79,7 +79,7 @@ def test_wake_ups_are_heard_and_workers_counted(cast: Cast, walled: redis.Redis)
     with WakeUp() as wake_up:
         wake_up.wait(0.05)
         rq.dispatcher._told_until = 0.0
-        rq.dispatcher.tell()
+        rq.dispatcher.wake_streams()
         wake_up.wait(1)
     assert not refused(walled)
 

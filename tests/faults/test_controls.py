@@ -62,7 +62,7 @@ class Scene:
 
 @pytest.fixture
 def stage(transactional: None, valkey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
-    """Give a function that activates one workflow, runs it once undisturbed and returns the scene."""
+    """Return a function that activates one workflow, runs it once undisturbed and returns the scene."""
     settings.WORKFLOW_DISPATCHER = "rq"
     monkeypatch.setenv(LEDGER, str(tmp_path / "ledger"))
 

@@ -64,7 +64,7 @@ def test_a_database_that_cannot_be_written_is_down(committed_cast: Cast, trouble
 
 @pytest.fixture
 def due(committed_cast: Cast) -> Instance:
-    """Give an instance whose timer has fallen due."""
+    """Return an instance whose timer has fallen due."""
     activated(committed_cast.actor("gwen"), TIMER)
     return fall_due(started(committed_cast.actor("ada"), "timer"))
 

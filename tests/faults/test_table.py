@@ -17,7 +17,7 @@ BAD = Trial("bad", "that something is not", 1, 10, _never)
 
 @pytest.fixture
 def two_trials(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
-    """Give a table of one green and one red trial, and the results that would be kept."""
+    """Return a table of one green and one red trial, and the results that would be kept."""
     kept: list[Result] = []
     outcomes = {"good": Outcome({"lost": 0}), "bad": Outcome({"lost": 1}, ("one is lost",))}
     monkeypatch.setattr(main, "find_trials", lambda: {"good": GOOD, "bad": BAD})

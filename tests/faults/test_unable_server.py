@@ -26,7 +26,7 @@ CREATE TRIGGER no_room BEFORE INSERT ON wf_signal_receipts FOR EACH ROW EXECUTE 
 
 @pytest.fixture
 def due(committed_cast: Cast) -> Instance:
-    """Give an instance whose timer has fallen due."""
+    """Return an instance whose timer has fallen due."""
     activated(committed_cast.actor("gwen"), TIMER)
     return fall_due(started(committed_cast.actor("ada"), "timer"))
 

@@ -184,7 +184,7 @@ def refused(answers: Sequence[Answer]) -> list[Answer]:
 
 @contextmanager
 def small_disk(megabytes: int) -> Iterator[Path]:
-    """Lend a file system of its own that is soon full; only root may mount one."""
+    """Provide a file system of its own that is soon full; only root may mount one."""
     folder = Path(tempfile.mkdtemp(prefix="wf-small-"))
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "none", folder], capture_output=True

@@ -25,7 +25,7 @@ from engine.diagram.graph import Flow, flow_of
 from engine.diagram.layout import LayoutFailed, geometry_from_outside, graph_of
 from engine.diagram.outline import outline_svg, outline_text
 from engine.diagram.svg import draw as draw_diagram
-from engine.dispatch.signal_decoder import Due, Malformed, event_of
+from engine.dispatch.signal_decoder import Due, Malformed, decoded_event
 from engine.errors import Invalid
 from engine.gallery import GALLERY_FOLDER
 from engine.kernel.errors import KernelError, StepError
@@ -154,8 +154,8 @@ def envelopes(data: bytes) -> None:
         tokens = (*case.waits, *case.waits, 0, 1, 99, -1)
         due = Due(ID, ID, draw.pick(TYPES), draw.pick(tokens), _envelope(draw), draw.byte())
         with suppress(Malformed, KernelError):
-            event = event_of(due)
-            require(event == event_of(due), "reading an envelope is deterministic")
+            event = decoded_event(due)
+            require(event == decoded_event(due), "reading an envelope is deterministic")
             case.send(event)
             require(case.last.status.value != "", "a case has a status")
 

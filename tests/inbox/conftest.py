@@ -71,7 +71,7 @@ SignIn = Callable[[str], Client]
 
 @pytest.fixture
 def browser(cast: Cast) -> SignIn:
-    """Give a signed-in client for a person by name."""
+    """Return a signed-in client for a person by name."""
 
     def sign_in(name: str) -> Client:
         client = Client()

@@ -45,7 +45,7 @@ steps:
 
 @pytest.fixture
 def task(cast: Cast) -> Task:
-    """Give the task with three ways on and four timers."""
+    """Return the task with three ways on and four timers."""
     activated(cast.actor("gwen"), BUY)
     return only_task(started(cast.actor("gwen"), "buy", total=5))
 

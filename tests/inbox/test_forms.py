@@ -15,7 +15,7 @@ from engine.kernel.transitions import InstanceStatus, StepStatus, TaskStatus
 from engine.presentation.forms.error_messages import said_of
 from engine.presentation.forms.fields import FIELDS
 from engine.presentation.forms.form import SchemaForm, read_path
-from engine.presentation.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, kind_of
+from engine.presentation.forms.schema import CANNOT, KIND_OF_FORMAT, KIND_OF_TYPE, field_kind
 from engine.presentation.forms.values import facts_of, shown, shown_as
 from engine.presentation.narrative.status_summary import SUMMARIES, WAITS
 from engine.presentation.narrative.step_outline import WORDS
@@ -109,7 +109,7 @@ def test_nested_object_is_a_frame_and_is_left_out_when_nothing_is_filled_in() ->
     ],
 )
 def test_what_cannot_be_shown_says_so_and_keeps_its_value(schema: dict[str, Any]) -> None:
-    assert kind_of(schema) == CANNOT
+    assert field_kind(schema) == CANNOT
     form = read({"x": schema}, "", {"x": [{"a": 1}]})
     assert form.is_valid()
     assert form.blocks()[0].look == "cannot"

@@ -96,7 +96,7 @@ DOORS: Mapping[str, tuple[str, Callable[[Client, Task], Any], int, str]] = {
 
 @pytest.fixture
 def own(cast: Cast) -> Task:
-    """Give the task that follows what Ada herself started."""
+    """Return the task that follows what Ada herself started."""
     activated(cast.actor("gwen"), PAY)
     return only_task(started(cast.actor("ada"), "pay", what="bill"))
 

@@ -138,27 +138,27 @@ ROUTES: Mapping[str, tuple[str, Callable[[Client, Task], Any], int]] = {
 
 
 @pytest.fixture
-def house(cast: Cast) -> Cast:
+def staged(cast: Cast) -> Cast:
     create_person(actor=None, tenant=cast.acme, name="fay", level=4, roles=("finance",), email="fay@acme.example")
     create_person(actor=None, tenant=cast.acme, name="fred", level=4, roles=("finance",), email="fred@acme.example")
     activated(cast.actor("gwen"), KID)
     return cast
 
 
-def reached(house: Cast, way: str) -> Task:
+def reached(staged: Cast, way: str) -> Task:
     """Bring a case to where Ada took part, and give the task that another must do."""
     steps, acts = WAYS[way]
-    activated(house.actor("gwen"), f"workflow: w\nsteps:\n  {steps}\n")
-    instance = start_instance(actor=house.actor("gwen"), template="w", input={}).instance
+    activated(staged.actor("gwen"), f"workflow: w\nsteps:\n  {steps}\n")
+    instance = start_instance(actor=staged.actor("gwen"), template="w", input={}).instance
     for act in acts:
-        act(house, instance)
+        act(staged, instance)
     Task.objects.open().exclude(step="y").update(min_level=6)  # what else is open is nobody's here
     return Task.objects.open().get(step="y")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_took_part_gets_the_other_task_by_no_route_and_others_do(house: Cast, browser: SignIn, way: str) -> None:
-    task = reached(house, way)
+def test_who_took_part_gets_the_other_task_by_no_route_and_others_do(staged: Cast, browser: SignIn, way: str) -> None:
+    task = reached(staged, way)
     for route, (person, send, status) in ROUTES.items():
         answer = send(browser(person), task)
         assert answer.status_code == status, (route, answer.status_code, answer.content.decode()[:300])
@@ -166,7 +166,7 @@ def test_who_took_part_gets_the_other_task_by_no_route_and_others_do(house: Cast
         assert (now.status, now.assignee_id) == ("open", None), route
     for name, is_offered in (("ada", False), ("fred", True)):
         assert offers_of(name, task) is is_offered, name
-    assert complete_task(actor=house.actor("fred"), task_id=task.pk).task.status == "completed"
+    assert complete_task(actor=staged.actor("fred"), task_id=task.pk).task.status == "completed"
     assert verify_folds().broken == ()
 
 
@@ -178,8 +178,8 @@ def offers_of(name: str, task: Task) -> bool:
     return str(task.pk) in [one["id"] for one in found]
 
 
-def test_why_names_what_was_done_and_when(house: Cast, browser: SignIn) -> None:
-    task = reached(house, "an earlier round")
+def test_why_names_what_was_done_and_when(staged: Cast, browser: SignIn) -> None:
+    task = reached(staged, "an earlier round")
     rules = browser("ada").get(f"/api/v1/tasks/{task.pk}/why/").json()
     said = next(rule for rule in rules["reasons"] if rule["code"] == "four_eyes")
     day = RuntimeState.objects.get(pk=task.instance_id).snapshot["people"]["x"]["ada"][:4]
@@ -187,8 +187,8 @@ def test_why_names_what_was_done_and_when(house: Cast, browser: SignIn) -> None:
     assert day in said["text"]
 
 
-def test_a_claim_is_given_back_when_its_holder_becomes_barred(house: Cast) -> None:
-    task = reached(house, "held before, both open at once")
+def test_a_claim_is_given_back_when_its_holder_becomes_barred(staged: Cast) -> None:
+    task = reached(staged, "held before, both open at once")
     assert (task.status, task.assignee_id) == ("open", None)
     given_back = TaskEvent.objects.filter(task=task, kind="released").get()
     assert given_back.cause == "four_eyes"
@@ -206,20 +206,22 @@ steps:
 
 
 @pytest.fixture
-def stuck(house: Cast) -> Instance:
-    """Give an incident at a four-eyes task: Adam started it, Ada did the step that it names."""
-    activated(house.actor("gwen"), FAILED)
-    instance = start_instance(actor=house.actor("adam"), template="failed", input={}).instance
-    complete_task(actor=house.actor("ada"), task_id=Task.objects.open().get().pk)
+def stuck(staged: Cast) -> Instance:
+    """Return an incident at a four-eyes task: Adam started it, Ada did the step that it names."""
+    activated(staged.actor("gwen"), FAILED)
+    instance = start_instance(actor=staged.actor("adam"), template="failed", input={}).instance
+    complete_task(actor=staged.actor("ada"), task_id=Task.objects.open().get().pk)
     instance.refresh_from_db()
     assert instance.status == "incident"
     return instance
 
 
 @pytest.mark.parametrize("name", ["ada", "adam"])
-def test_who_is_barred_cannot_operate_past_the_task(house: Cast, stuck: Instance, name: str, browser: SignIn) -> None:
+def test_who_is_barred_cannot_operate_past_the_task(staged: Cast, stuck: Instance, name: str, browser: SignIn) -> None:
     with pytest.raises(WorkflowError) as refusal:
-        skip_step(actor=house.actor(name), instance_id=stuck.pk, reason="go on", output={"outcome": "ok", "by": "gwen"})
+        skip_step(
+            actor=staged.actor(name), instance_id=stuck.pk, reason="go on", output={"outcome": "ok", "by": "gwen"}
+        )
     assert refusal.value.code == "four_eyes"
     body = {"step": "y", "reason": "go on", "output": {"outcome": "ok"}}
     answer = browser(name).post(f"/api/v1/instances/{stuck.pk}/skip/", body, content_type="application/json")
@@ -228,9 +230,9 @@ def test_who_is_barred_cannot_operate_past_the_task(house: Cast, stuck: Instance
     assert stuck.status == "incident"
 
 
-def test_a_skip_invents_no_answer_and_leaves_reason_and_output(house: Cast, stuck: Instance) -> None:
+def test_a_skip_invents_no_answer_and_leaves_reason_and_output(staged: Cast, stuck: Instance) -> None:
     output = {"outcome": "ok", "by": "gwen", "at": "now", "comment": "fine", "note": "by phone"}
-    skip_step(actor=house.actor("fred"), instance_id=stuck.pk, reason="they called", output=output)
+    skip_step(actor=staged.actor("fred"), instance_id=stuck.pk, reason="they called", output=output)
     stuck.refresh_from_db()
     assert (stuck.status, stuck.state) == ("completed", {})
     assert RuntimeState.objects.get(pk=stuck.pk).snapshot["results"]["y"] == {"note": "by phone"}
@@ -241,8 +243,8 @@ def test_a_skip_invents_no_answer_and_leaves_reason_and_output(house: Cast, stuc
     assert verify_folds().broken == ()
 
 
-def test_a_retry_without_another_input_is_nobodys_decision(house: Cast, stuck: Instance) -> None:
-    retry_step(actor=house.actor("ada"), instance_id=stuck.pk)
+def test_a_retry_without_another_input_is_nobodys_decision(staged: Cast, stuck: Instance) -> None:
+    retry_step(actor=staged.actor("ada"), instance_id=stuck.pk)
     stuck.refresh_from_db()
     assert stuck.status == "incident"
 
@@ -251,14 +253,14 @@ def test_a_retry_without_another_input_is_nobodys_decision(house: Cast, stuck: I
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_person_in_a_case_and_its_child_at_once_does_not_slip_through(house: Cast) -> None:
+def test_one_person_in_a_case_and_its_child_at_once_does_not_slip_through(staged: Cast) -> None:
     """Ada answers in the child and releases in the parent at the same moment: never both."""
-    activated(house.actor("gwen"), f"workflow: w\nsteps:\n  {beside('{id: x, workflow: {name: kid}}')}\n")
+    activated(staged.actor("gwen"), f"workflow: w\nsteps:\n  {beside('{id: x, workflow: {name: kid}}')}\n")
     for _round in range(8):
-        instance = start_instance(actor=house.actor("gwen"), template="w", input={}).instance
+        instance = start_instance(actor=staged.actor("gwen"), template="w", input={}).instance
         child = Instance.objects.get(parent=instance)
         tasks = [Task.objects.open().get(instance=child), Task.objects.open().get(instance=instance)]
-        answers = _at_once(house.actor("ada"), tasks)
+        answers = _at_once(staged.actor("ada"), tasks)
         assert sorted(answers) == ["done", "four_eyes"]
 
 
@@ -283,19 +285,19 @@ def _at_once(actor: Actor, tasks: list[Task]) -> list[str]:
     return answers
 
 
-def test_it_holds_either_way_round_for_a_child_too(house: Cast) -> None:
-    activated(house.actor("gwen"), f"workflow: w\nsteps:\n  {beside('{id: x, workflow: {name: kid}}')}\n")
-    start_instance(actor=house.actor("gwen"), template="w", input={})
-    complete_task(actor=house.actor("ada"), task_id=Task.objects.open().get(step="y").pk)
+def test_it_holds_either_way_round_for_a_child_too(staged: Cast) -> None:
+    activated(staged.actor("gwen"), f"workflow: w\nsteps:\n  {beside('{id: x, workflow: {name: kid}}')}\n")
+    start_instance(actor=staged.actor("gwen"), template="w", input={})
+    complete_task(actor=staged.actor("ada"), task_id=Task.objects.open().get(step="y").pk)
     inner = Task.objects.open().get(step="first")
     with pytest.raises(WorkflowError) as refusal:
-        complete_task(actor=house.actor("ada"), task_id=inner.pk)
+        complete_task(actor=staged.actor("ada"), task_id=inner.pk)
     assert refusal.value.code == "four_eyes"
-    complete_task(actor=house.actor("fay"), task_id=inner.pk)
+    complete_task(actor=staged.actor("fay"), task_id=inner.pk)
 
 
-def test_assigning_by_escalation_or_person_keeps_the_rule(house: Cast) -> None:
-    task = reached(house, "in a child under way")
+def test_assigning_by_escalation_or_person_keeps_the_rule(staged: Cast) -> None:
+    task = reached(staged, "in a child under way")
     with pytest.raises(WorkflowError) as refusal:
-        assign_task(actor=house.actor("gwen"), task_id=task.pk, person="ada")
+        assign_task(actor=staged.actor("gwen"), task_id=task.pk, person="ada")
     assert refusal.value.code == "four_eyes"

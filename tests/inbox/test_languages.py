@@ -83,6 +83,13 @@ def test_the_german_catalogue_is_complete_and_fresh() -> None:
         assert translations(read_mo(file)) == translations(known), "run manage.py translations"
 
 
+def test_translated_texts_say_case_answer_and_rights() -> None:
+    """People read a translated text; *instance*, *outcome* and *level* are words for programs, authors and operators."""
+    ours = re.compile(r"\b(?:instance|outcome|level)s?\b", re.IGNORECASE)
+    read = [re.sub(r"%\(\w+\)[sd]", "", text) for text in catalogues.words_in(catalogues.read_catalogue("de"))]
+    assert [text for text in read if ours.search(text)] == []
+
+
 def test_what_lacks_a_translation_or_one_of_its_forms_is_named() -> None:
     known, wanted = Catalog(locale="de"), Catalog()
     known.add("Open", "Offen")
@@ -248,7 +255,7 @@ def test_a_bare_refusal_would_be_found() -> None:
 
 @pytest.fixture
 def german(cast: Cast, review: str) -> Task:
-    """Give a task that Ada, who reads German, began herself and must not do."""
+    """Return a task that Ada, who reads German, began herself and must not do."""
     User.objects.filter(username__in=("ada", "gwen")).update(language="de")
     return only_task(started(cast.actor("ada"), "review", what="lunch", amount=3))
 

@@ -50,7 +50,7 @@ def uri_client(cast: Cast, browser: SignIn) -> Client:
 
 @pytest.fixture
 def check(cast: Cast, uri_client: Client) -> Task:
-    """Give the task that follows Uri's start, claimed by Ada."""
+    """Return the task that follows Uri's start, claimed by Ada."""
     uri_client.post(START, TRIP)
     task = Task.objects.get()
     return claim_task(actor=cast.actor("ada"), task_id=task.pk)

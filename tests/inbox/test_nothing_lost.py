@@ -36,7 +36,7 @@ def words(answer: HttpResponse) -> str:
 
 @pytest.fixture
 def task(cast: Cast, review: str) -> Task:
-    """Give an open task that Ada and Gwen may do."""
+    """Return an open task that Ada and Gwen may do."""
     grant_role(actor=None, person=cast.gwen, role="finance")
     return only_task(started(cast.actor("uri"), "review", what="lunch", amount=12.5))
 

@@ -19,8 +19,8 @@ from engine.audit.chain import database_now
 from engine.dispatch.notifications import CHANNELS
 from engine.models import Notification, PushSubscription, Task
 from engine.services.notifications import sending
+from engine.services.notifications.notify import News, notify_people
 from engine.services.notifications.push import subscribe
-from engine.services.notifications.telling import News, tell
 from engine.transports.web_push import CURVE, Target, encrypt, public_key, to_bytes, to_text
 from tests.cast import Cast
 from tests.hooks import page_name
@@ -77,7 +77,7 @@ def a_task(cast: Cast) -> Task:
 def pushed(cast: Cast, task: Task) -> Notification:
     """Mention Ada and send what is pushed for that."""
     news = News("mentioned", f"one:{task.pk}", task.pk, task.instance_id, "uri", "look here")
-    tell([(news, cast.ada.pk)], database_now())
+    notify_people([(news, cast.ada.pk)], database_now())
     for message in sending.take_messages():
         if message.channel == "push":
             sending.settle_message(message, CHANNELS["push"](message))

@@ -12,11 +12,11 @@ from django.test import Client
 from django.utils import translation
 
 from engine.audit.chain import database_now
-from engine.dispatch.notifications import tell_people
+from engine.dispatch.notifications import send_notifications
 from engine.models import Task
 from engine.presentation.forms.numbers import amounts_said
 from engine.services.notifications import sending
-from engine.services.notifications.telling import News, tell
+from engine.services.notifications.notify import News, notify_people
 from engine.services.tasks.lifecycle import complete_task
 from engine.services.tasks.mail_links import link_token
 from tests.cast import Cast
@@ -150,8 +150,8 @@ def test_a_mail_writes_amounts_dates_and_names_for_its_reader(
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     settings.WORKFLOW_PUBLIC_URL = "https://workflow.example.com"
     news = News("assigned", "assigned:1", task.pk, task.instance_id, "gwen")
-    tell([(news, cast.ada.pk)], database_now())
-    tell_people()
+    notify_people([(news, cast.ada.pk)], database_now())
+    send_notifications()
     (sent,) = [one for one in mail.outbox if one.to == ["ada@acme.example"]]
     for text in (str(sent.body), str(sent.alternatives[0][0])):
         assert SUM[language] in text

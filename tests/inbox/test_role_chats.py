@@ -15,8 +15,8 @@ from engine.errors import Invalid, NotFound, Refused
 from engine.models import Audit, Notification, RoleChat, Task
 from engine.models.notification import CHATS
 from engine.services.notifications import sending
+from engine.services.notifications.notify import News, notify_roles
 from engine.services.notifications.role_chats import set_role_chat, try_role_chat
-from engine.services.notifications.telling import News, tell_roles
 from tests.cast import Cast
 from tests.inbox.conftest import SignIn
 from tests.services.outside import Outside, outside_world
@@ -35,7 +35,7 @@ def outside(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Generator[Outside
 
 def told(cast: Cast, task: Task) -> Notification:
     role = Role.objects.get(tenant=cast.acme, name="finance")
-    tell_roles([(News("offered", f"offered:{task.pk}", task.pk, task.instance_id), role.pk)], database_now())
+    notify_roles([(News("offered", f"offered:{task.pk}", task.pk, task.instance_id), role.pk)], database_now())
     send_to_chats()
     return Notification.objects.filter(task=task).latest("sent_at")
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from engine.models import Audit, CaseFile, Instance, StartDraft
 from engine.services.retention.purge import apply_retention
-from engine.storage.attachments import path_of
+from engine.storage.attachments import file_path
 from tests.cast import Cast
 from tests.hooks import errors
 from tests.inbox.conftest import SignIn
@@ -213,7 +213,7 @@ def test_discarding_a_draft_takes_its_files_away(browser: SignIn, django_capture
     with django_capture_on_commit_callbacks(execute=True):
         assert uri.post(f"{START}draft/discard/", {"once": once}).status_code == 302
     assert not CaseFile.objects.exists()
-    assert not path_of(file.tenant_id, file.pk).exists()
+    assert not file_path(file.tenant_id, file.pk).exists()
 
 
 def test_drafts_are_kept_for_thirty_days(browser: SignIn) -> None:

@@ -14,7 +14,7 @@ __all__ = ["cast"]
 
 @pytest.fixture
 def stage(cast: Cast, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """Give two tenants with one row of everything each, and everybody who asks."""
+    """Return two tenants with one row of everything each, and everybody who asks."""
     settings.DATA_DIR = tmp_path
     for name in ("django.request", "django.security"):
         monkeypatch.setattr(logging.getLogger(name), "disabled", True)  # a refusal is no news here

@@ -52,7 +52,7 @@ from engine.services.tasks.saved_filters import save_filter
 from engine.services.templates.versions import save_draft
 from engine.services.tenants.settings import put_calendar, put_secret
 from engine.services.webhooks.subscriptions import create_webhook, ping_webhook
-from engine.storage.attachments import keep, path_of
+from engine.storage.attachments import file_path, keep
 from tests.cast import Cast
 from tests.workflows import activated, only_task
 from workflowplatform.accounts.actor import Actor, actor_of
@@ -239,7 +239,7 @@ def _files_of_requests(tenant: Tenant, person: User, version: TemplateVersion, c
     made = {}
     for name, of in (("draft_file_id", {"draft": draft}), ("file_id", {"instance": case})):
         pk, content = uuid7(), f"a request's file of {tenant.name}".encode()
-        sha256 = keep(path_of(tenant.pk, pk), content)
+        sha256 = keep(file_path(tenant.pk, pk), content)
         CaseFile.objects.create(
             id=pk, tenant=tenant, name=f"{tenant.name}.txt", content_type="text/plain", size=len(content), sha256=sha256,
             added_by_id=person.pk, added_by_name=person.username, added_at=at, **of,
@@ -258,7 +258,7 @@ def _begun_task(actor: Actor, case: Instance, name: str) -> Task:
 def _pages_of(
     tenant: Tenant, people: dict[int, User], case: Instance, broken: Instance, active: TemplateVersion, draft: Any
 ) -> dict[str, Any]:
-    """Give the key of one row for every page of the admin."""
+    """Return the key of one row for every page of the admin."""
     god = actor_of(people[5])
     token, _ = create_token(actor=None, person=people[2], name=f"{tenant.name}-token")
     role = create_role(actor=god, tenant=tenant, name=f"{tenant.name}-role")

@@ -102,7 +102,7 @@ class Walked:
 
     def figure(self) -> str:
         self.counts["routes"] = len({address for _, address in self.seen})
-        named = ("routes", "requests", "side doors", "refusals", "compared with random")
+        named = ("routes", "requests", "query parameters", "refusals", "compared with random")
         return ", ".join(f"{self.counts[name]:,} {name}" for name in named if self.counts[name])
 
 

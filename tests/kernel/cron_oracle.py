@@ -87,12 +87,12 @@ class Oracle:
         return day.month in months and (by_day or by_weekday if self.either else by_day and by_weekday)
 
     def runs_in_real_time(self, walk: Walk) -> list[int]:
-        """Give the minutes at which the clock shows a matching time."""
+        """Return the minutes at which the clock shows a matching time."""
         shown = (index for minute in self.times for index in walk.shown.get(minute, ()))
         return sorted(index for index in shown if self.on(walk.days[index]))
 
     def runs_once_a_day(self, walk: Walk) -> list[int]:
-        """Give the minutes at which a job at fixed times runs: never again, and after a gap for what was left out."""
+        """Return the minutes at which a job at fixed times runs: never again, and after a gap for what was left out."""
         late = {index for index, walls in walk.left_out.items() if any(map(self._matches, walls))}
         return sorted((set(self.runs_in_real_time(walk)) - walk.again) | late)
 

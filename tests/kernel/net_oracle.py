@@ -70,7 +70,7 @@ class Game:
     # what can follow from a marking
 
     def following(self, now: Marking, frozen: frozenset[str]) -> Iterator[Marking]:
-        """Give every marking one event later; frozen OR-joins do not run."""
+        """Yield every marking one event later; frozen OR-joins do not run."""
         for name, _ in now.live:
             yield from self.endings(now, name)
         for name in self.steps:
@@ -78,7 +78,7 @@ class Game:
                 yield from self._or_runs(now, name)
 
     def endings(self, now: Marking, name: str) -> Iterator[Marking]:
-        """Give the markings after a running step ended, one for every way its conditions may turn out."""
+        """Yield the markings after a running step ended, one for every way its conditions may turn out."""
         for edges in self._choices(self.steps[name]):
             board = Board(self, now)
             board.live[name] -= 1

@@ -129,17 +129,17 @@ class Case:
 
     @property
     def status(self) -> str:
-        """Give the case's status."""
+        """Return the case's status."""
         return self.last.status.value
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """Give the business state."""
+        """Return the business state."""
         return self.last.snapshot.state
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """Give the results of the case."""
+        """Return the results of the case."""
         return self.last.snapshot.results
 
 

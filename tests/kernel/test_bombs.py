@@ -31,7 +31,7 @@ from engine.kernel.expressions.cost import most
 from engine.kernel.expressions.functions import add_business_days, omit, round_to, unique
 from engine.kernel.expressions.interpolation import compile_value
 from engine.kernel.expressions.meter import BUDGET, LARGEST_INPUT, meter, pattern_length, size_of
-from engine.kernel.expressions.syntax_tree import in_order, read_tree, write_tree
+from engine.kernel.expressions.syntax_tree import order_loops, read_tree, write_tree
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.machine.machine import LARGEST_ACT
 from engine.kernel.signals import Continue
@@ -109,7 +109,7 @@ VALUES = st.recursive(
 
 
 def _said(program: Any, names: Any) -> tuple[str, Any]:
-    """Give the kind of what a program answers and its value; of an error only that it is one."""
+    """Return the kind of what a program answers and its value; of an error only that it is one."""
     try:
         found = program.eval(names)
     except RuntimeError:
@@ -215,7 +215,7 @@ def test_loop_over_an_object_goes_in_the_order_of_its_keys() -> None:
     assert value("start.map(k, k)", start=names) == sorted(names)
     assert value("start.filter(k, start[k] > 197)", start=names) == ["k198", "k199"]
     assert value("{'b': 1, 'a': 2, 3: 4}.map(k, string(k))") == ["3", "a", "b"]
-    assert in_order(read_tree(compile_program("start.map(k, k)").serialize())[0])
+    assert order_loops(read_tree(compile_program("start.map(k, k)").serialize())[0])
 
 
 # Functions

@@ -215,7 +215,7 @@ def test_last_and_nth_weekday_are_counted_by_sevens():
         ("* * * foo *", "'foo' is not a valid month"),
         ("* * * * fri-mon", "the range 'fri-mon' runs backwards"),
         ("*/0 * * * *", "a step is at least 1"),
-        ("* * * * mon#6", "a month has no weekday number 6"),
+        ("* * * * mon#6", "a month has each weekday at most 5 times"),
         ("* * * * mon#1,fri", "cannot be mixed with plain ones"),
         ("0 0 15W * *", "'15w' is not a valid day"),
         ("H H * * *", "'h' is not a valid minute"),

@@ -47,7 +47,7 @@ steps:
 
 
 def lookup(*sources: str) -> Any:
-    """Give what a tenant's active versions would."""
+    """Return what a tenant's active versions would."""
     found: dict[str, Normalized] = {}
     for source in sources:
         one = normalize(source, workflows=lambda name, _version: _of(found, name))

@@ -286,7 +286,7 @@ NARROW = (
 
 
 def _outcome(text: str, act: Any) -> Any:
-    """Give what an expression yields, or only that it fails."""
+    """Return what an expression yields, or only that it fails."""
     try:
         return json.dumps(act(), sort_keys=True)
     except StepError:

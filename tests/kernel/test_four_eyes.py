@@ -1,4 +1,4 @@
-"""Four eyes: who took part in a step, in whatever way, does not do the task that another must do."""
+"""Four eyes: a person who took part in a step, in whatever way, does not do the task that another must do."""
 
 import os
 from pathlib import Path

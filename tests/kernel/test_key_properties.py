@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.kernel.effects import MakeCallLater, TellPeople
+from engine.kernel.effects import MakeCallLater, NotifyPeople
 from engine.kernel.machine.frame_tree import Tree
 from engine.kernel.machine.machine import Machine
 from engine.kernel.program import Definition
@@ -96,7 +96,7 @@ def sent(case: Case) -> Iterator[tuple[int, str, int, str]]:
         for effect in one.effects:
             if isinstance(effect, MakeCallLater):
                 yield 0, effect.step, effect.run, effect.call.key
-            elif isinstance(effect, TellPeople):
+            elif isinstance(effect, NotifyPeople):
                 yield 0, effect.step, effect.token, effect.key
 
 

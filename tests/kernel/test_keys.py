@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.effects import MakeCallLater, TellPeople
+from engine.kernel.effects import MakeCallLater, NotifyPeople
 from engine.kernel.machine.idempotency_keys import LONGEST, bounded
 from engine.kernel.signals import StepRetried, TaskClaimed, TaskReleased
 from engine.kernel.snapshot import Snapshot
@@ -182,7 +182,7 @@ def test_an_instance_begun_before_keeps_the_keys_that_it_had() -> None:
 
 
 def _as_before(stored: dict[str, Any]) -> dict[str, Any]:
-    """Give a snapshot as the release before occurrences stored it."""
+    """Return a snapshot as the release before occurrences stored it."""
     old = json.loads(json.dumps(stored))
     old.pop("occurrences", None)
     for frame in old["frames"]:
@@ -374,7 +374,7 @@ def test_letters_of_a_task_have_a_key_each() -> None:
     for _ in range(2):
         case.advance("P3D")
         case.complete("ask")
-    letters = [effect.key for one in case.slices for effect in one.effects if isinstance(effect, TellPeople)]
+    letters = [effect.key for one in case.slices for effect in one.effects if isinstance(effect, NotifyPeople)]
     assert len(letters) >= 10
     assert len(set(letters)) == len(letters)
 

@@ -73,7 +73,7 @@ def play(case: Case, choices: list[int]) -> None:
 
 
 def shown(found: Slice) -> Any:
-    """Give everything that a slice says, as JSON."""
+    """Return everything that a slice says, as JSON."""
     return json.loads(json.dumps([found.snapshot.to_json(), [str(one) for one in found.trace], str(found.opened)]))
 
 

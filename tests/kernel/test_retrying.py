@@ -9,7 +9,7 @@ SPREAD = "steps: [{id: c, call: {python: f}, retry: {attempts: 3, delay: PT100S,
 
 
 def due_in(number: str) -> float:
-    """Say after how many seconds a case tries again."""
+    """Return after how many seconds a case tries again."""
     case = Case(SPREAD, number=number)
     case.refuse("c")
     due = case.wait_of("c", "retry").due_at

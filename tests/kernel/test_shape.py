@@ -41,7 +41,7 @@ def _known() -> set[str]:
 
 
 def _texts() -> Iterator[tuple[str, str]]:
-    """Give every text that is written in the engine's code, docstrings left out."""
+    """Yield every text that is written in the engine's code, docstrings left out."""
     for path in ENGINE.rglob("*.py"):
         if OWN_ROOMS & set(path.relative_to(ENGINE).parts):
             continue

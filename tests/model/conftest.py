@@ -14,7 +14,7 @@ NewWorld = Callable[[], World]
 
 @pytest.fixture
 def new_world(transactional: None, valkey: object) -> Iterator[NewWorld]:
-    """Give a way to make the world of one example; each has a tenant of its own, so that nothing is emptied in between."""
+    """Provide a way to make the world of one example; each has a tenant of its own, so that nothing is emptied in between."""
     _, strangers = found(STRANGERS)
     with standing_clock() as clock:
         outside.forget()

@@ -44,7 +44,7 @@ def _spelled(template: str) -> str:
 
 
 def mutated(pattern: Pattern, mutant: dict[str, str]) -> str:
-    """Give the template of a neighbour."""
+    """Return the template of a neighbour."""
     before, after = _spelled(mutant["from"]), _spelled(mutant["to"])
     assert before in pattern.template, (pattern.number, before)
     return pattern.template.replace(before, after, 1)
@@ -108,7 +108,7 @@ class Played:
                 self.gone.setdefault(f"{wait.step}{wait.iteration}", (one, token))
 
     def trace(self) -> str:
-        """Spell what became of every step, in the order in which it ended."""
+        """Write what became of every step, in the order in which it ended."""
         marks = {"success": "", "cancelled": "✗", "skipped": "∅", "failed": "!", "timed_out": "⏱", "compensated": "↶"}
         return " ".join(
             f"{run.step}{run.iteration}{marks[run.status.value]}"

@@ -6,12 +6,12 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.platform.running_house import House, a_house
+from tests.platform.sandbox import Sandbox, a_sandbox
 
 
 @pytest.fixture
-def house() -> Generator[House, None, None]:
+def sandbox() -> Generator[Sandbox, None, None]:
     """Return a place to run the product's commands in, and fail if anything is left running."""
-    with a_house() as lent:
+    with a_sandbox() as lent:
         yield lent
         assert lent.leftovers() == []

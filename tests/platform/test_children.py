@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.platform.running_house import House, Running, eventually
+from tests.platform.sandbox import Running, Sandbox, eventually
 from workflowplatform.servers import supervisor
 from workflowplatform.servers.paths import PROJECT
 from workflowplatform.servers.processes import Child, ProcessGroup
@@ -26,7 +26,7 @@ DEAF = [
 
 @pytest.fixture
 def group() -> Generator[ProcessGroup, None, None]:
-    """Give a group that is empty again afterwards."""
+    """Provide a group that is empty again afterwards."""
     owned = ProcessGroup()
     yield owned
     owned.stop_all()
@@ -52,15 +52,15 @@ def test_childs_own_children_end_with_it(group: ProcessGroup, tmp_path: Path) ->
     assert eventually(lambda: not _runs(int(note.read_text())))
 
 
-def test_owner_killed_with_9_takes_even_a_deaf_child_along(house: House) -> None:
+def test_owner_killed_with_9_takes_even_a_deaf_child_along(sandbox: Sandbox) -> None:
     code = (
         "from workflowplatform.servers.processes import ProcessGroup; import time; "
         f"ProcessGroup().start('deaf', {DEAF!r}); print('started', flush=True); time.sleep(600)"
     )
-    owner = Running(house, sys.executable, "-c", code, PYTHONPATH=str(PROJECT))
+    owner = Running(sandbox, sys.executable, "-c", code, PYTHONPATH=str(PROJECT))
     owner.await_line("deaf")
     owner.stop(signal.SIGKILL)
-    assert eventually(lambda: house.leftovers() == []), house.leftovers()
+    assert eventually(lambda: sandbox.leftovers() == []), sandbox.leftovers()
 
 
 def test_child_can_be_stopped_though_its_owner_blocked_the_signal(group: ProcessGroup) -> None:

@@ -25,7 +25,7 @@ def test_every_package_has_a_floor_and_every_floor_a_package() -> None:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """Give the folder of a run in which a child process imported one module of the kernel."""
+    """Return the folder of a run in which a child process imported one module of the kernel."""
     traced = os.environ | coverage_floors.environment(tmp_path, ["engine/kernel/timing"])
     subprocess.run([sys.executable, "-c", STARTS_ANOTHER], cwd=PROJECT, env=traced, check=True)
     return tmp_path

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.platform.running_house import House
+from tests.platform.sandbox import Sandbox
 from workflowplatform.servers.paths import PROJECT
 
 PACKAGE = "sqlparse"
 SCRIPT = 'set -eu\nROOT=$1\n. "$ROOT/bin/environment"\nmake_environment runtime\n'
 
 
-def small_clone(house: House) -> Path:
+def small_clone(sandbox: Sandbox) -> Path:
     """Make a clone whose only requirement is one small package."""
-    clone = house.root / "clone"
+    clone = sandbox.root / "clone"
     shutil.copytree(PROJECT / "bin", clone / "bin")
     shutil.copy(PROJECT / "requirements-uv.txt", clone)
     pins = (PROJECT / "requirements.txt").read_text()
@@ -31,8 +31,8 @@ def small_clone(house: House) -> Path:
     return clone
 
 
-def make(house: House, clone: Path) -> subprocess.CompletedProcess[str]:
-    done = house.run("sh", "-c", SCRIPT, "bin/up", clone, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+def make(sandbox: Sandbox, clone: Path) -> subprocess.CompletedProcess[str]:
+    done = sandbox.run("sh", "-c", SCRIPT, "bin/up", clone, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if "could not be fetched" in done.stderr:
         pytest.skip("no package index can be reached from here")
     return done
@@ -42,47 +42,47 @@ def package(clone: Path) -> Path:
     return next(clone.glob(f".venv/lib/python3*/site-packages/{PACKAGE}/sql.py"))
 
 
-def test_environment_is_made_once(house: House) -> None:
-    clone = small_clone(house)
-    assert "Making the environment" in make(house, clone).stderr
+def test_environment_is_made_once(sandbox: Sandbox) -> None:
+    clone = small_clone(sandbox)
+    assert "Making the environment" in make(sandbox, clone).stderr
     assert package(clone).exists()
-    assert make(house, clone).stderr == ""
+    assert make(sandbox, clone).stderr == ""
 
 
-def test_half_installed_environment_is_repaired(house: House) -> None:
-    clone = small_clone(house)
-    make(house, clone)
+def test_half_installed_environment_is_repaired(sandbox: Sandbox) -> None:
+    clone = small_clone(sandbox)
+    make(sandbox, clone)
     package(clone).unlink()
     (clone / ".venv" / ".installed").unlink()
-    done = make(house, clone)
+    done = make(sandbox, clone)
     assert done.returncode == 0, done.stderr
     assert package(clone).exists()
 
 
-def test_environment_whose_python_is_gone_is_made_anew(house: House) -> None:
-    clone = small_clone(house)
-    make(house, clone)
+def test_environment_whose_python_is_gone_is_made_anew(sandbox: Sandbox) -> None:
+    clone = small_clone(sandbox)
+    make(sandbox, clone)
     python = clone / ".venv" / "bin" / "python"
     python.unlink()
     python.symlink_to("/nonexistent/python")
-    done = make(house, clone)
+    done = make(sandbox, clone)
     assert done.returncode == 0, done.stderr
-    assert house.run(python, "-c", f"import {PACKAGE}").returncode == 0
+    assert sandbox.run(python, "-c", f"import {PACKAGE}").returncode == 0
 
 
-def test_changed_requirements_are_installed(house: House) -> None:
-    clone = small_clone(house)
-    make(house, clone)
+def test_changed_requirements_are_installed(sandbox: Sandbox) -> None:
+    clone = small_clone(sandbox)
+    make(sandbox, clone)
     with (clone / "requirements.txt").open("a") as file:
         file.write("# changed\n")
-    assert "Making the environment" in make(house, clone).stderr
+    assert "Making the environment" in make(sandbox, clone).stderr
 
 
-def test_lock_of_a_dead_installer_is_taken_over(house: House) -> None:
-    clone = small_clone(house)
+def test_lock_of_a_dead_installer_is_taken_over(sandbox: Sandbox) -> None:
+    clone = small_clone(sandbox)
     (clone / ".venv.lock").mkdir()
     dead = subprocess.Popen(["true"])
     dead.wait()
     (clone / ".venv.lock" / "pid").write_text(f"{dead.pid}\n")
-    assert make(house, clone).returncode == 0
+    assert make(sandbox, clone).returncode == 0
     assert not (clone / ".venv.lock").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.platform.running_house import House, Running, a_house, eventually
+from tests.platform.sandbox import Running, Sandbox, a_sandbox, eventually
 from workflowplatform.servers.paths import PROJECT
 
 pytestmark = pytest.mark.slow
@@ -25,49 +25,49 @@ ORDINARY = "nobody"
 ORDINARY_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def clone_into(house: House) -> Path:
+def clone_into(sandbox: Sandbox) -> Path:
     """Clone what is committed, with caches that hold nothing."""
-    clone = house.root / "clone"
+    clone = sandbox.root / "clone"
     subprocess.run(["git", "clone", "--quiet", "--no-local", str(PROJECT), str(clone)], check=True)
     return clone
 
 
 @pytest.fixture
-def bare_house() -> Generator[House, None, None]:
+def bare_house() -> Generator[Sandbox, None, None]:
     """Return a place whose HOME and package caches are empty."""
-    with a_house() as house:
-        caches = {name: str(house.root / "home" / name) for name in ("UV_CACHE_DIR", "PIP_CACHE_DIR")}
-        yield replace(house, environment=house.environment | caches)
-        assert house.leftovers() == []
+    with a_sandbox() as sandbox:
+        caches = {name: str(sandbox.root / "home" / name) for name in ("UV_CACHE_DIR", "PIP_CACHE_DIR")}
+        yield replace(sandbox, environment=sandbox.environment | caches)
+        assert sandbox.leftovers() == []
 
 
-def seconds_to_ready(house: House, *command: str | Path) -> tuple[float, Running]:
+def seconds_to_ready(sandbox: Sandbox, *command: str | Path) -> tuple[float, Running]:
     began = time.monotonic()
-    started = Running(house, *command, "--port", "18200")
+    started = Running(sandbox, *command, "--port", "18200")
     started.await_line("ready ", seconds=180)
     return time.monotonic() - began, started
 
 
-def show_twice_and_kill(house: House, command: list[str | Path]) -> None:
+def show_twice_and_kill(sandbox: Sandbox, command: list[str | Path]) -> None:
     """Start, stop, start again, kill: both in time, nothing left."""
-    first, started = seconds_to_ready(house, *command)
+    first, started = seconds_to_ready(sandbox, *command)
     assert started.stop() == 0
     # The best of three: neighbours may take the processor away for a while.
     again = []
     for _ in range(3):
-        seconds, started = seconds_to_ready(house, *command)
+        seconds, started = seconds_to_ready(sandbox, *command)
         started.stop(signal.SIGKILL)
-        assert eventually(lambda: house.leftovers() == [], seconds=12), house.leftovers()
+        assert eventually(lambda: sandbox.leftovers() == [], seconds=12), sandbox.leftovers()
         again.append(seconds)
     assert (first <= FIRST_SECONDS, min(again) <= SECOND_SECONDS) == (True, True), (first, again)
 
 
-def test_fresh_clone_is_ready_in_time_as_oneself(bare_house: House) -> None:
+def test_fresh_clone_is_ready_in_time_as_oneself(bare_house: Sandbox) -> None:
     show_twice_and_kill(bare_house, [clone_into(bare_house) / "bin" / "up"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can become somebody else")
-def test_fresh_clone_is_ready_in_time_as_an_ordinary_person(bare_house: House) -> None:
+def test_fresh_clone_is_ready_in_time_as_an_ordinary_person(bare_house: Sandbox) -> None:
     clone = clone_into(bare_house)
     person = pwd.getpwnam(ORDINARY)
     shutil.rmtree(bare_house.root / "home", ignore_errors=True)
@@ -80,7 +80,7 @@ def test_fresh_clone_is_ready_in_time_as_an_ordinary_person(bare_house: House) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has servers that cannot enter its folders")
-def test_root_behind_a_closed_door_keeps_its_data_where_the_servers_can_enter(bare_house: House) -> None:
+def test_root_behind_a_closed_door_keeps_its_data_where_the_servers_can_enter(bare_house: Sandbox) -> None:
     closed = bare_house.root / "closed"
     closed.mkdir(mode=0o700)
     clone = clone_into(replace(bare_house, root=closed))

@@ -18,7 +18,7 @@ def turn(peer: str, seconds: float, *, work: str = "w1", clients: int = 1, cpu: 
 
 @pytest.fixture
 def measured() -> Measured:
-    """Give three rounds in which the machine gets slower for everybody, and ours was disturbed once."""
+    """Return three rounds in which the machine gets slower for everybody, and ours was disturbed once."""
     rounds = (
         (turn("floor", 1.0), turn(OURS, 2.0, cpu=0.3, wal=20_480)),
         (turn(OURS, 4.0, cpu=0.1, wal=40_960), turn("floor", 2.0)),

@@ -37,6 +37,11 @@ def test_the_list_names_places_that_exist() -> None:
     [
         ("engine/a.py", '"""Tell whether it is."""\nx = _("Mend this")  # a way beside it\ny = "house"\n', [1, 2, 2]),
         ("engine/a.py", 'x = f"{who} goes on"\ny = (\n    "one "\n    "in force"\n)\n', [1, 3]),
+        (
+            "engine/a.py",
+            '"""Say it in short."""\nx = "It is held; who has it gives it back"\ny = "A short telling."\n',
+            [1, 2, 3],
+        ),
         ("engine/a.py", "# put\n# off\n", [1]),
         ("tests/a.py", '"""Stand."""\nx = "a house of its own"\n', [1]),
         ("a.html", '<p class="door">\n{% translate "Nothing here for you" %}</p>\n<b title="a letter">x</b>', [2, 3]),

@@ -15,15 +15,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.platform.running_house import House, Running, a_house, eventually, running
+from tests.platform.sandbox import Running, Sandbox, a_sandbox, eventually, running
 from workflowplatform.servers import paths, processes
 from workflowplatform.servers.running import OWNER_ADDRESS, find_running
 
 DEVSERVER = (sys.executable, "-m", "workflowplatform.servers.devserver", "--data")
 
 
-def start(house: House) -> Running:
-    return Running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT))
+def start(sandbox: Sandbox) -> Running:
+    return Running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT))
 
 
 def address(server: Running) -> str:
@@ -41,23 +41,23 @@ def read_rows(url: str) -> list[tuple[object, ...]]:
         return connection.execute("select word from kept").fetchall()
 
 
-def test_kill_9_leaves_no_server_and_loses_no_row(house: House) -> None:
-    first = start(house)
+def test_kill_9_leaves_no_server_and_loses_no_row(sandbox: Sandbox) -> None:
+    first = start(sandbox)
     write_one_row(address(first))
     first.stop(signal.SIGKILL)
-    assert eventually(lambda: house.leftovers() == []), house.leftovers()
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
+    assert eventually(lambda: sandbox.leftovers() == []), sandbox.leftovers()
+    with running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT)) as second:
         assert read_rows(address(second)) == [("kept",)]
 
 
-def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(house: House) -> None:
-    first = start(house)
+def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(sandbox: Sandbox) -> None:
+    first = start(sandbox)
     write_one_row(address(first))
-    dying = int((house.data / "postgres" / "postmaster.pid").read_text().split()[0])
+    dying = int((sandbox.data / "postgres" / "postmaster.pid").read_text().split()[0])
     os.kill(dying, signal.SIGSTOP)
     first.process.kill()
     first.process.wait()
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
+    with running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT)) as second:
         time.sleep(1)  # sleep: while the second waits for the first, nothing of it can be seen
         os.kill(dying, signal.SIGCONT)
         assert read_rows(address(second)) == [("kept",)]
@@ -65,58 +65,58 @@ def test_start_after_kill_9_waits_for_a_server_that_is_still_dying(house: House)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_stop_signal_ends_everything_and_removes_the_sockets(house: House, number: signal.Signals) -> None:
-    server = start(house)
+def test_stop_signal_ends_everything_and_removes_the_sockets(sandbox: Sandbox, number: signal.Signals) -> None:
+    server = start(sandbox)
     address(server)
     assert server.stop(number) == 0
-    assert house.leftovers() == []
-    assert find_running(house.data) == {}
-    assert list((house.root / "t").iterdir()) == []
+    assert sandbox.leftovers() == []
+    assert find_running(sandbox.data) == {}
+    assert list((sandbox.root / "t").iterdir()) == []
 
 
 @pytest.fixture(scope="module")
-def serving() -> Generator[tuple[House, str], None, None]:
+def serving() -> Generator[tuple[Sandbox, str], None, None]:
     """Give servers that run, and the owner's address, to those who only look."""
-    with a_house() as house:
-        with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as server:
-            yield house, address(server)
-        assert find_running(house.data) == {}
-        assert house.leftovers() == []
+    with a_sandbox() as sandbox:
+        with running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT)) as server:
+            yield sandbox, address(server)
+        assert find_running(sandbox.data) == {}
+        assert sandbox.leftovers() == []
 
 
-def test_second_owner_of_a_folder_is_refused_in_one_sentence(serving: tuple[House, str]) -> None:
-    house, _ = serving
-    refused = house.run(*DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT))
+def test_second_owner_of_a_folder_is_refused_in_one_sentence(serving: tuple[Sandbox, str]) -> None:
+    sandbox, _ = serving
+    refused = sandbox.run(*DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT))
     assert refused.returncode == 1
     assert refused.stderr.startswith("The product already runs on")
 
 
-def test_running_servers_are_found(serving: tuple[House, str]) -> None:
-    house, url = serving
-    assert find_running(house.data)[OWNER_ADDRESS] == url
-    assert find_running(house.data).keys() == {"DATABASE_URL", "REDIS_URL", OWNER_ADDRESS}
+def test_running_servers_are_found(serving: tuple[Sandbox, str]) -> None:
+    sandbox, url = serving
+    assert find_running(sandbox.data)[OWNER_ADDRESS] == url
+    assert find_running(sandbox.data).keys() == {"DATABASE_URL", "REDIS_URL", OWNER_ADDRESS}
 
 
 def test_nothing_is_found_where_nothing_ever_ran(tmp_path: Path) -> None:
     assert find_running(tmp_path / "absent") == {}
 
 
-def test_sockets_and_cluster_are_closed_to_others(serving: tuple[House, str]) -> None:
-    house, _ = serving
-    (sockets,) = (house.root / "t").iterdir()
-    for folder in (sockets, house.data / "postgres"):
+def test_sockets_and_cluster_are_closed_to_others(serving: tuple[Sandbox, str]) -> None:
+    sandbox, _ = serving
+    (sockets,) = (sandbox.root / "t").iterdir()
+    for folder in (sockets, sandbox.data / "postgres"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_product_keeps_fsync_on(serving: tuple[House, str]) -> None:
+def test_product_keeps_fsync_on(serving: tuple[Sandbox, str]) -> None:
     with psycopg.connect(serving[1]) as connection:
         assert connection.execute("show fsync").fetchone() == ("on",)
 
 
 def test_socket_folder_is_short_even_when_the_temporary_one_is_deep(
-    house: House, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    deep = house.root / ("d" * 100)
+    deep = sandbox.root / ("d" * 100)
     deep.mkdir(mode=0o755)
     monkeypatch.setattr("tempfile.tempdir", str(deep))
     folder = paths.make_socket_folder()
@@ -124,14 +124,14 @@ def test_socket_folder_is_short_even_when_the_temporary_one_is_deep(
     assert len(str(folder / ".s.PGSQL.5432.lock")) <= paths.LONGEST_SOCKET_PATH
 
 
-def test_a_strangers_process_number_in_the_lock_file_does_not_stop_the_start(house: House) -> None:
-    first = start(house)
+def test_a_strangers_process_number_in_the_lock_file_does_not_stop_the_start(sandbox: Sandbox) -> None:
+    first = start(sandbox)
     address(first)
     first.stop()
     stranger = subprocess.Popen(["sleep", "600"], **processes.drop_rights())  # type: ignore[call-overload]
     try:
-        (house.data / "postgres" / "postmaster.pid").write_text(f"{stranger.pid}\n{house.data}/postgres\n")
-        with running(house, *DEVSERVER, house.data, PYTHONPATH=str(paths.PROJECT)) as second:
+        (sandbox.data / "postgres" / "postmaster.pid").write_text(f"{stranger.pid}\n{sandbox.data}/postgres\n")
+        with running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(paths.PROJECT)) as second:
             assert address(second)
     finally:
         stranger.kill()
@@ -140,12 +140,12 @@ def test_a_strangers_process_number_in_the_lock_file_does_not_stop_the_start(hou
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has servers that cannot enter its folders")
 def test_folder_closed_to_the_servers_keeps_a_link_to_their_home_and_finds_it_after_a_move(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "ELSEWHERE", house.root / "elsewhere")
-    closed = house.root / "closed"
+    monkeypatch.setattr(paths, "ELSEWHERE", sandbox.root / "elsewhere")
+    closed = sandbox.root / "closed"
     closed.mkdir(mode=0o700)
     home = paths.DataFolder(closed).server_home()
-    assert home.is_relative_to(house.root / "elsewhere")
-    moved = closed.rename(house.root / "moved")
+    assert home.is_relative_to(sandbox.root / "elsewhere")
+    moved = closed.rename(sandbox.root / "moved")
     assert paths.DataFolder(moved).server_home() == home

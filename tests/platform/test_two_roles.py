@@ -9,7 +9,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from tests.platform.running_house import House, Running, running
+from tests.platform.sandbox import Running, Sandbox, running
 from workflowplatform.servers.paths import PROJECT, DataFolder
 from workflowplatform.servers.postgres import APPLICATION, CROSSING, ROLE, SUPERUSER
 from workflowplatform.servers.processes import ProcessGroup
@@ -30,21 +30,21 @@ UNPOLICED = (
 )
 
 
-def manage(house: House, *words: str) -> str:
-    done = house.manage(*words, WORKFLOW_DATA=str(house.data))
+def manage(sandbox: Sandbox, *words: str) -> str:
+    done = sandbox.manage(*words, WORKFLOW_DATA=str(sandbox.data))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def asked_as(house: House, role: str, asked: str) -> list[tuple[object, ...]]:
-    address = find_running(house.data)[OWNER_ADDRESS].replace(f"//{ROLE}@", f"//{role}@")
+def asked_as(sandbox: Sandbox, role: str, asked: str) -> list[tuple[object, ...]]:
+    address = find_running(sandbox.data)[OWNER_ADDRESS].replace(f"//{ROLE}@", f"//{role}@")
     with psycopg.connect(address, autocommit=True) as connection:
         return connection.execute(asked.encode()).fetchall()
 
 
-def make_old(house: House) -> None:
+def make_old(sandbox: Sandbox) -> None:
     """Make what the release before left: one role, which owns all tables, and no wall."""
-    address = find_running(house.data)[OWNER_ADDRESS].replace(f"//{ROLE}@", f"//{SUPERUSER}@")
+    address = find_running(sandbox.data)[OWNER_ADDRESS].replace(f"//{ROLE}@", f"//{SUPERUSER}@")
     with psycopg.connect(address, autocommit=True) as connection:
         for asked in (UNPOLICED, OPEN):
             for (words,) in connection.execute(asked.encode()).fetchall():
@@ -53,30 +53,30 @@ def make_old(house: House) -> None:
         connection.execute(f"DROP ROLE {APPLICATION}, {CROSSING}".encode())
 
 
-def serve(house: House) -> Running:
-    return Running(house, *DEVSERVER, house.data, PYTHONPATH=str(PROJECT))
+def serve(sandbox: Sandbox) -> Running:
+    return Running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(PROJECT))
 
 
 @pytest.mark.slow
 @pytest.mark.security("the database keeps tenants apart")
-def test_a_folder_of_the_release_before_gets_its_wall_and_loses_nothing(house: House) -> None:
-    old = serve(house)
+def test_a_folder_of_the_release_before_gets_its_wall_and_loses_nothing(sandbox: Sandbox) -> None:
+    old = serve(sandbox)
     old.await_line("DATABASE_URL=")
-    manage(house, "migrate", "--verbosity", "0")
-    manage(house, "tenant", "create", "acme")
-    make_old(house)
-    assert asked_as(house, ROLE, "SELECT name FROM wf_tenants") == [("acme",)]
+    manage(sandbox, "migrate", "--verbosity", "0")
+    manage(sandbox, "tenant", "create", "acme")
+    make_old(sandbox)
+    assert asked_as(sandbox, ROLE, "SELECT name FROM wf_tenants") == [("acme",)]
     old.stop()
-    with running(house, *DEVSERVER, house.data, PYTHONPATH=str(PROJECT)) as new:
+    with running(sandbox, *DEVSERVER, sandbox.data, PYTHONPATH=str(PROJECT)) as new:
         new.await_line("DATABASE_URL=")
-        manage(house, "migrate", "--verbosity", "0")
-        assert asked_as(house, ROLE, "SELECT name FROM wf_tenants") == [("acme",)]
-        assert asked_as(house, APPLICATION, "SELECT name FROM wf_tenants") == []
-        (tables,) = asked_as(house, ROLE, f"SELECT count(*) FROM ({TABLES}) t")
-        assert asked_as(house, ROLE, "SELECT count(*) FROM pg_class WHERE relforcerowsecurity")[0] >= tables[:1]
-        assert "acme" in manage(house, "shell", "--no-imports", "-c", LISTED)
+        manage(sandbox, "migrate", "--verbosity", "0")
+        assert asked_as(sandbox, ROLE, "SELECT name FROM wf_tenants") == [("acme",)]
+        assert asked_as(sandbox, APPLICATION, "SELECT name FROM wf_tenants") == []
+        (tables,) = asked_as(sandbox, ROLE, f"SELECT count(*) FROM ({TABLES}) t")
+        assert asked_as(sandbox, ROLE, "SELECT count(*) FROM pg_class WHERE relforcerowsecurity")[0] >= tables[:1]
+        assert "acme" in manage(sandbox, "shell", "--no-imports", "-c", LISTED)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            asked_as(house, APPLICATION, "DELETE FROM wf_audit RETURNING 1")
+            asked_as(sandbox, APPLICATION, "DELETE FROM wf_audit RETURNING 1")
 
 
 LISTED = "from workflowplatform.accounts.models import Tenant; print(*Tenant.objects.values_list('name', flat=True))"

@@ -45,7 +45,7 @@ ONE_EACH = TWO_TASKS.replace("{title: First}", "{title: First, wip_limit: 1}")
 
 @pytest.fixture
 def crowd(committed_cast: Cast) -> list[str]:
-    """Give several more admins of Acme."""
+    """Return several more admins of Acme."""
     names = [f"clerk{number}" for number in range(CROWD)]
     for name in names:
         create_person(actor=None, tenant=committed_cast.acme, name=name, level=4, roles=["support"])

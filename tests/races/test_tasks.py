@@ -19,7 +19,7 @@ CROWD = 8
 
 @pytest.fixture
 def crowd(committed_cast: Cast) -> list[str]:
-    """Give several more admins of Acme."""
+    """Return several more admins of Acme."""
     names = [f"clerk{number}" for number in range(CROWD)]
     for name in names:
         create_person(actor=None, tenant=committed_cast.acme, name=name, level=4, roles=["support"])

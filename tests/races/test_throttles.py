@@ -57,7 +57,7 @@ class Teller:
 
 @pytest.fixture
 def teller(monkeypatch: pytest.MonkeyPatch) -> Teller:
-    """Give a counted function, registered as `test_teller`."""
+    """Return a counted function, registered as `test_teller`."""
     found = Teller()
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
     functions.workflow_function("test_teller")(lambda: found())

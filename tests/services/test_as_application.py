@@ -115,8 +115,8 @@ def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) 
     """Level 6 leaves a name wherever it works; the second level 6, who agrees, sees one tenant at a time."""
     cast = committed_cast
     activated(cast.actor("gwen"), APPROVAL)
-    yara = create_person(actor=None, tenant=cast.house, name="yara", level=6)
-    xena = create_person(actor=None, tenant=cast.house, name="xena", level=6)
+    yara = create_person(actor=None, tenant=cast.platform, name="yara", level=6)
+    xena = create_person(actor=None, tenant=cast.platform, name="xena", level=6)
     leaving, first, second = browser_of(cast.zoe), browser_of(yara), browser_of(xena)
     address = f"/admin/accounts/user/{cast.zoe.pk}/erase/"
     with behind_the_wall():

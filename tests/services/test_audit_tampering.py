@@ -38,7 +38,7 @@ def roots(tmp_path: Path, settings: Any) -> Path:
 
 @pytest.fixture
 def told(committed_cast: Cast) -> Instance:
-    """Give an instance with a history."""
+    """Return an instance with a history."""
     activated(committed_cast.actor("gwen"), APPROVAL)
     return tell(committed_cast, amount=5)
 

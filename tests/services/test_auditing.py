@@ -16,7 +16,7 @@ from tests.workflows import APPROVAL, activated, only_task, started
 
 @pytest.fixture
 def told(committed_cast: Cast) -> Instance:
-    """Give an instance with a history."""
+    """Return an instance with a history."""
     cast = committed_cast
     activated(cast.actor("gwen"), APPROVAL)
     instance = started(cast.actor("uri"), "approval", amount=5)

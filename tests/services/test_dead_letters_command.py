@@ -22,7 +22,7 @@ def told(*words: object) -> str:
 
 @pytest.fixture
 def letters(committed_cast: Cast) -> list[DeadLetter]:
-    """Give two dead letters of Acme: their snapshots could not be read for a while."""
+    """Return two dead letters of Acme: their snapshots could not be read for a while."""
     activated(committed_cast.actor("gwen"), TIMER.replace("PT0.2S", "PT0.01S"))
     instances = [started(committed_cast.actor("ada"), "timer") for _ in range(2)]
     snapshots = {one.pk: RuntimeState.objects.get(pk=one.pk).snapshot for one in instances}

@@ -36,7 +36,7 @@ def _from_cents(answer: dict[str, int]) -> dict[str, int]:
     if answer["paid"] < 0:
         raise BusinessError("below_zero", "nobody pays less than nothing")
     if answer["paid"] == 13:
-        raise RuntimeError("a mistake of the house")
+        raise RuntimeError("a mistake of ours")
     return {**answer, "paid": answer["paid"] // 100}
 
 

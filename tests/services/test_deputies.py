@@ -76,7 +76,7 @@ steps:
 
 @pytest.fixture
 def mira(cast: Cast) -> Actor:
-    """Give an admin who holds Ada's roles."""
+    """Return an admin who holds Ada's roles."""
     create_person(actor=None, tenant=cast.acme, name="mira", level=4, roles=("finance", "support"), email="m@a.example")
     return cast.actor("mira")
 

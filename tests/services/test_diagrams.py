@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from engine.diagram.graph import END, START, Flow, flow_of
 from engine.diagram.layout import MADE_WITH, ROOM, lay_out, reworded
 from engine.diagram.outline import outline_text
-from engine.diagram.step_names import kind_of
+from engine.diagram.step_names import step_kind
 from engine.diagram.svg import draw
 from engine.dispatch.diagrams import WHILE_DRAWING, DiagramWorker
 from engine.gallery import GALLERY, GALLERY_FOLDER
@@ -50,7 +50,7 @@ def gallery(name: str) -> dict[str, Any]:
 
 def all_steps(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        one for step in steps for one in (step, *(s for _n, b in bodies(step, kind_of(step)) for s in all_steps(b)))
+        one for step in steps for one in (step, *(s for _n, b in bodies(step, step_kind(step)) for s in all_steps(b)))
     ]
 
 
@@ -69,7 +69,7 @@ def reachable(flow: Flow) -> set[str]:
 def test_every_step_of_the_gallery_can_be_reached_in_its_flow(name: str) -> None:
     definition = gallery(name)
     flow = flow_of(definition)
-    paths = {step["path"] for step in all_steps(definition["steps"]) if kind_of(step) != "group"}
+    paths = {step["path"] for step in all_steps(definition["steps"]) if step_kind(step) != "group"}
     undone = {step["path"] for step in all_steps(definition["steps"]) for step in all_steps(step.get("undo", []))}
     assert paths - undone <= set(flow.nodes)
     assert set(flow.nodes) - undone <= reachable(flow)

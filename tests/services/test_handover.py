@@ -7,8 +7,8 @@ import pytest
 from engine import access
 from engine.errors import WorkflowError
 from engine.models import RuntimeState, Task, TaskComment, TaskEvent, TaskQuestion
+from engine.services.notifications.announcements import Announcement, listeners
 from engine.services.people.accounts import create_person
-from engine.services.people.told import Told, listeners
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.handover import (
     answer_question,
@@ -46,7 +46,7 @@ ANSWER: dict[str, Any] = {"outcome": "yes", "values": {"note": "fits"}}
 
 @pytest.fixture
 def lea(cast: Cast) -> Actor:
-    """Give a person of level 3 in finance."""
+    """Return a person of level 3 in finance."""
     create_person(actor=None, tenant=cast.acme, name="lea", level=3, roles=("finance",), email="l@a.example")
     return cast.actor("lea")
 
@@ -60,15 +60,15 @@ def max_(cast: Cast) -> Actor:
 
 @pytest.fixture
 def task(gwen: Actor, uri: Actor, lea: Actor) -> Task:
-    """Give a task that Lea has claimed."""
+    """Return a task that Lea has claimed."""
     activated(gwen, CHECK)
     return claim_task(actor=lea, task_id=only_task(started(uri, "check")).pk)
 
 
 @pytest.fixture
-def told() -> Any:
-    """Give what people are told."""
-    found: list[Told] = []
+def announced() -> Any:
+    """Return what was announced to people."""
+    found: list[Announcement] = []
     listeners.append(found.append)
     yield found
     listeners.remove(found.append)
@@ -81,12 +81,12 @@ def refusal(act: Any, **given: Any) -> str:
 
 
 def test_holder_of_level_3_assigns_to_a_colleague_who_may_act(
-    cast: Cast, lea: Actor, max_: Actor, task: Task, told: list[Told]
+    cast: Cast, lea: Actor, max_: Actor, task: Task, announced: list[Announcement]
 ) -> None:
     assert set(access.people_to_give(lea, task).values_list("username", flat=True)) == {"ada", "lea", "max"}
     given = assign_task(actor=lea, task_id=task.pk, person="max", reason="he knows")
     assert (given.status, given.assignee and given.assignee.username) == ("open", "max")
-    assert [(one.kind, one.person_id, one.text) for one in told] == [("assigned", max_.person_id, "he knows")]
+    assert [(one.kind, one.person_id, one.text) for one in announced] == [("assigned", max_.person_id, "he knows")]
     assert refusal(assign_task, actor=lea, task_id=task.pk, person="lea") == "not_found"
     assert refusal(assign_task, actor=max_, task_id=task.pk, person="uri") in ("four_eyes", "level", "not_candidate")
     assert release_task(actor=max_, task_id=task.pk).assignee_id is None
@@ -110,7 +110,7 @@ def test_level_3_hands_over_only_what_is_theirs(cast: Cast, lea: Actor, max_: Ac
 
 
 def test_delegate_fills_in_and_the_delegator_has_the_final_word(
-    cast: Cast, lea: Actor, max_: Actor, task: Task, told: list[Told]
+    cast: Cast, lea: Actor, max_: Actor, task: Task, announced: list[Announcement]
 ) -> None:
     assert delegate_task(actor=lea, task_id=task.pk, user="max", note="please").delegated_by_name == "lea"
     assert refusal(complete_task, actor=lea, task_id=task.pk, **ANSWER) == "not_candidate"
@@ -129,7 +129,7 @@ def test_delegate_fills_in_and_the_delegator_has_the_final_word(
     for name in ("lea", "max"):
         assert refusal(complete_task, actor=cast.actor(name), task_id=second.pk) in ("four_eyes", "not_found")
     assert complete_task(actor=cast.actor("ada"), task_id=second.pk).instance.status == "completed"
-    assert [one.kind for one in told] == ["delegated", "returned"]
+    assert [one.kind for one in announced] == ["delegated", "returned"]
 
 
 def test_delegate_returns_it_untouched_with_a_note(lea: Actor, max_: Actor, task: Task) -> None:
@@ -143,7 +143,7 @@ def test_delegate_returns_it_untouched_with_a_note(lea: Actor, max_: Actor, task
 
 
 def test_question_parks_the_task_until_it_is_answered(
-    cast: Cast, lea: Actor, uri: Actor, task: Task, told: list[Told]
+    cast: Cast, lea: Actor, uri: Actor, task: Task, announced: list[Announcement]
 ) -> None:
     asked = ask_about_task(actor=lea, task_id=task.pk, user="uri", question=" Which one? ")
     assert (asked.waiting_for_name, asked.status, asked.assignee_id) == ("uri", "claimed", lea.person_id)
@@ -158,7 +158,7 @@ def test_question_parks_the_task_until_it_is_answered(
     assert (task.waiting_for_name, task.waiting_since) == ("", None)
     assert [(one.author_name, one.text) for one in TaskComment.objects.filter(task=task)] == [("uri", "The red one")]
     assert refusal(answer_question, actor=uri, question_id=question.pk, answer="again") == "not_found"
-    assert [(one.kind, one.text) for one in told] == [("asked", "Which one?"), ("answered", "The red one")]
+    assert [(one.kind, one.text) for one in announced] == [("asked", "Which one?"), ("answered", "The red one")]
     took_part = RuntimeState.objects.get(pk=task.instance_id).snapshot.get("people", {})
     assert "uri" not in took_part.get("first", {})
 

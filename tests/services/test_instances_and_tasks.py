@@ -12,7 +12,7 @@ from workflowplatform.accounts.actor import Actor
 
 @pytest.fixture
 def review(gwen: Actor, uri: Actor) -> Task:
-    """Give a review for finance that Uri asked for."""
+    """Return a review for finance that Uri asked for."""
     activated(gwen, APPROVAL)
     return only_task(started(uri, "approval", amount=7))
 

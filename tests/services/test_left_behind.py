@@ -27,7 +27,7 @@ steps:
 
 @pytest.fixture
 def dead(committed_cast: Cast) -> DeadLetter:
-    """Give the dead letter of an instance whose snapshot was broken for a while."""
+    """Return the dead letter of an instance whose snapshot was broken for a while."""
     activated(committed_cast.actor("gwen"), TIMER)
     return left_dead(fall_due(started(committed_cast.actor("ada"), "timer")))
 
@@ -64,7 +64,7 @@ def test_a_letter_of_a_case_that_is_over_is_not_replayed(committed_cast: Cast, d
 
 
 def letter_to(instance: Instance, name: str = "word") -> DeadLetter:
-    """Give one more dead letter of an instance: a named signal that could not be applied."""
+    """Return one more dead letter of an instance: a named signal that could not be applied."""
     signal = Signal(
         id=uuid7(), tenant_id=instance.tenant_id, instance=instance, type="ExternalSignal", occurred_at=instance.started_at,
         due_at=instance.started_at, payload={"name": name, "key": None, "payload": {}},

@@ -13,7 +13,7 @@ from django.utils.html import urlize
 
 from engine.dispatch.drain import drain
 from engine.models import Webhook
-from engine.services.webhooks.notifications import tell_disabled
+from engine.services.webhooks.notifications import notify_disabled
 from engine.transports.email import send_email
 from engine.transports.outcomes import Call
 from tests.cast import Cast
@@ -93,7 +93,7 @@ def test_a_webhook_places_no_link_in_the_mail_about_it(cast: Cast, links_leave: 
         tenant=cast.acme, owner_id=cast.gwen.pk, owner_name="gwen", title=text, url="https://evil.example/in", reason=text,
         events=["instance.started"], secret=b"", after_xid=0, after_id=0,
     )  # fmt: skip
-    tell_disabled(hook)
+    notify_disabled(hook)
     assert links_in(the_mail()) == {f"{OURS}/admin/engine/webhook/{hook.pk}/change/"}
     assert hidden_in(the_mail()) == []
 

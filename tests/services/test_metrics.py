@@ -104,15 +104,15 @@ def test_what_is_rolled_back_was_never_counted(committed_cast: Cast, figures: Fi
 def test_counting_asks_the_database_nothing(committed_cast: Cast, figures: Figures) -> None:
     rows = Batch().rows
     with CaptureQueriesContext(connections[DEFAULT_DB_ALIAS]) as asked:
-        metrics.tell_batch(rows, ["completed"], sent=2, began_at=0)
-        metrics.tell_dead()
-        metrics.tell_queued()
+        metrics.count_batch(rows, ["completed"], sent=2, began_at=0)
+        metrics.count_dead_letter()
+        metrics.count_queued()
     assert len(asked) == 0
     assert figures.grown("signals_published_total") == 2
 
 
 def test_processes_of_one_host_are_added_up(figures: Figures) -> None:
-    script = "import django; django.setup(); from engine.metrics import tell_conflict; tell_conflict()"
+    script = "import django; django.setup(); from engine.metrics import count_conflict; count_conflict()"
     environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": os.environ["PROMETHEUS_MULTIPROC_DIR"]}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=120)
     assert figures.grown("conflicts_total") == 1

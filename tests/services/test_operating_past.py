@@ -2,22 +2,27 @@
 
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from engine import services
 from engine.dispatch.drain import drain
 from engine.errors import WorkflowError
-from engine.models import BulkRow, Instance, RuntimeState, Signal, Task
+from engine.models import Audit, BulkRow, Instance, RuntimeState, Signal, Task
 from engine.services.instances import bulk_operations, signals
 from engine.services.instances import lifecycle as instances
 from engine.services.instances import repair as operations
 from engine.services.people.accounts import create_person
 from engine.services.tasks.lifecycle import complete_task
+from tests.api.conftest import caller_of
 from tests.cast import Cast
+from tests.hooks import notices, toasts
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import Kind, User
@@ -67,6 +72,16 @@ steps:
   - {X}
   - {{id: y, task: {{{RELEASE}}}}}
 """
+EDITED = f"""
+workflow: edited
+steps:
+  - {X}
+  - id: y
+    input: {{title: ""}}
+    task: {{title: "${{100 / size(state.title) > 0 ? state.title : ''}}", roles: [finance], outcomes: [ok, no], not_same_as: [x]}}
+  - {PAID}
+"""
+"""A task that fails for the input that it was given, and would be open for another one."""
 PARENT = f"""
 workflow: parent
 steps:
@@ -76,7 +91,7 @@ steps:
 
 
 @pytest.fixture
-def house(committed_cast: Cast) -> Cast:
+def staged(committed_cast: Cast) -> Cast:
     create_person(actor=None, tenant=committed_cast.acme, name="fay", level=4, roles=("finance",), email="f@a.example")
     return committed_cast
 
@@ -105,21 +120,21 @@ def go(cast: Cast, instance: Instance, name: str = "ada", **how: Any) -> Callabl
 
 
 @pytest.mark.parametrize(("source", "name"), [(INTERRUPTED, "interrupted"), (RACED, "raced")])
-def test_a_signal_does_not_end_the_task_for_whom_it_bars(house: Cast, source: str, name: str) -> None:
-    instance = prepared(house, source, name)
-    ends_nothing(house, instance, go(house, instance))
-    go(house, instance, "fay")()
+def test_a_signal_does_not_end_the_task_for_whom_it_bars(staged: Cast, source: str, name: str) -> None:
+    instance = prepared(staged, source, name)
+    ends_nothing(staged, instance, go(staged, instance))
+    go(staged, instance, "fay")()
     instance.refresh_from_db()
     assert instance.state == {"paid": True}
 
 
-def test_a_signal_of_a_service_account_does_not_for_whoever_stands_behind_it(house: Cast) -> None:
-    instance = prepared(house, INTERRUPTED, "interrupted")
-    robot = create_person(actor=None, tenant=house.acme, name="robot", level=4, kind=Kind.SERVICE)
+def test_a_signal_of_a_service_account_does_not_for_whoever_stands_behind_it(staged: Cast) -> None:
+    instance = prepared(staged, INTERRUPTED, "interrupted")
+    robot = create_person(actor=None, tenant=staged.acme, name="robot", level=4, kind=Kind.SERVICE)
     User.objects.filter(pk=robot.pk).update(same_eyes=["ada"])
     sender = actor_of(User.objects.get(pk=robot.pk))
     ends_nothing(
-        house, instance, lambda: signals.send_signal(actor=sender, instance_id=instance.pk, name="go", payload=None)
+        staged, instance, lambda: signals.send_signal(actor=sender, instance_id=instance.pk, name="go", payload=None)
     )
     User.objects.filter(pk=robot.pk).update(same_eyes=["fay"])
     signals.send_signal(actor=actor_of(User.objects.get(pk=robot.pk)), instance_id=instance.pk, name="go")
@@ -127,10 +142,10 @@ def test_a_signal_of_a_service_account_does_not_for_whoever_stands_behind_it(hou
     assert instance.state == {"paid": True}
 
 
-def test_a_signal_held_for_a_suspended_case_does_not_either(house: Cast) -> None:
-    instance, fay = prepared(house, INTERRUPTED, "interrupted"), house.actor("fay")
+def test_a_signal_held_for_a_suspended_case_does_not_either(staged: Cast) -> None:
+    instance, fay = prepared(staged, INTERRUPTED, "interrupted"), staged.actor("fay")
     operations.suspend_instance(actor=fay, instance_id=instance.pk)
-    go(house, instance)()
+    go(staged, instance)()
     operations.resume_instance(actor=fay, instance_id=instance.pk)
     drain()
     instance.refresh_from_db()
@@ -139,65 +154,104 @@ def test_a_signal_held_for_a_suspended_case_does_not_either(house: Cast) -> None
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_signal_by_key_does_not_either(house: Cast, early: bool) -> None:
-    send: dict[str, Any] = {"actor": house.actor("ada"), "name": "go", "key": "k", "ttl": "P1D"}
+def test_a_signal_by_key_does_not_either(staged: Cast, early: bool) -> None:
+    send: dict[str, Any] = {"actor": staged.actor("ada"), "name": "go", "key": "k", "ttl": "P1D"}
     if early:
         signals.send_keyed_signal(**send)
-    instance = prepared(house, RACED, "raced")
+    instance = prepared(staged, RACED, "raced")
     if not early:
         signals.send_keyed_signal(**send)
     drain()
     instance.refresh_from_db()
     assert (Task.objects.open().filter(step="y").count(), instance.state) == (1, {})
-    signals.send_keyed_signal(**{**send, "actor": house.actor("fay")})
+    signals.send_keyed_signal(**{**send, "actor": staged.actor("fay")})
     drain()
     instance.refresh_from_db()
     assert instance.state == {"paid": True}
 
 
-def test_a_signal_may_give_the_case_up(house: Cast) -> None:
-    instance = prepared(house, WITHDRAWN, "withdrawn")
-    go(house, instance)()
+def test_a_signal_may_give_the_case_up(staged: Cast) -> None:
+    instance = prepared(staged, WITHDRAWN, "withdrawn")
+    go(staged, instance)()
     instance.refresh_from_db()
     assert instance.status == "cancelled"
 
 
-def test_passing_over_what_failed_beside_the_task_does_not_end_it(house: Cast) -> None:
+def test_passing_over_what_failed_beside_the_task_does_not_end_it(staged: Cast) -> None:
     """The error names the step that failed; what is passed over is the whole that it broke, with the task in it."""
-    instance = prepared(house, BESIDE, "beside")
+    instance = prepared(staged, BESIDE, "beside")
     skip: dict[str, Any] = {"instance_id": instance.pk, "reason": "go on"}
-    ends_nothing(house, instance, lambda: operations.skip_step(actor=house.actor("ada"), **skip))
-    operations.skip_step(actor=house.actor("fay"), **skip)
+    ends_nothing(staged, instance, lambda: operations.skip_step(actor=staged.actor("ada"), **skip))
+    operations.skip_step(actor=staged.actor("fay"), **skip)
     instance.refresh_from_db()
     assert instance.state == {"paid": True}
 
 
-def test_a_child_that_holds_the_task_is_not_ended_from_either_side(house: Cast) -> None:
-    activated(house.actor("gwen"), KID)
-    parent = prepared(house, PARENT, "parent")
+def by_service(cast: Cast, name: str, instance: Instance) -> str:
+    try:
+        operations.retry_step(actor=cast.actor(name), instance_id=instance.pk, input=OTHER, reason="a typo")
+    except WorkflowError as refusal:
+        return refusal.code
+    return "done"
+
+
+def by_rest(cast: Cast, name: str, instance: Instance) -> str:
+    answer = caller_of(name).post(f"instances/{instance.pk}/retry/", {"input": OTHER, "reason": "a typo"})
+    return "done" if answer.status_code == 200 else str(answer.json()["code"])
+
+
+def by_admin(cast: Cast, name: str, instance: Instance) -> str:
+    browser = Client()
+    browser.force_login(User.objects.get(username=name), backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse("admin:engine_instance_retry", args=[instance.pk])
+    answer = browser.post(address, {"input": json.dumps(OTHER), "reason": "a typo"}, follow=True)
+    (said,) = [*notices(answer), *toasts(answer)]
+    return "done" if said == "instance.retry" else said
+
+
+OTHER = {"title": "Release"}
+ROUTES = {"service": by_service, "REST": by_rest, "admin": by_admin}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_retry_with_other_input_is_not_for_whom_the_task_bars(staged: Cast, route: str) -> None:
+    instance = prepared(staged, EDITED, "edited")
+    assert Instance.objects.get(pk=instance.pk).status == "incident"
+    assert ROUTES[route](staged, "ada", instance) == "four_eyes"
+    drain()
+    assert Instance.objects.get(pk=instance.pk).status == "incident"
+    assert not Audit.objects.filter(subject_id=instance.pk, action="retry_workflow").exists()
+    assert ROUTES[route](staged, "fay", instance) == "done"
+    drain()
+    assert Task.objects.open().get(step="y").title == "Release"
+
+
+def test_a_child_that_holds_the_task_is_not_ended_from_either_side(staged: Cast) -> None:
+    activated(staged.actor("gwen"), KID)
+    parent = prepared(staged, PARENT, "parent")
     child = Instance.objects.get(parent=parent)
-    ada = house.actor("ada")
-    ends_nothing(house, parent, lambda: instances.cancel_instance(actor=ada, instance_id=child.pk, reason="go on"))
-    ends_nothing(house, parent, go(house, parent))
+    ada = staged.actor("ada")
+    ends_nothing(staged, parent, lambda: instances.cancel_instance(actor=ada, instance_id=child.pk, reason="go on"))
+    ends_nothing(staged, parent, go(staged, parent))
     instances.cancel_instance(actor=ada, instance_id=parent.pk, reason="the whole case")  # nothing continues without it
 
 
-def test_what_was_done_in_a_child_under_way_counts_too(house: Cast) -> None:
-    activated(house.actor("gwen"), KID)
+def test_what_was_done_in_a_child_under_way_counts_too(staged: Cast) -> None:
+    activated(staged.actor("gwen"), KID)
     y = "{id: z, task: {title: Z, roles: [finance], not_same_as: [c]}, on: [{signal: go, interrupting: true, steps: []}]}"
     steps = f"- parallel: {{branches: {{a: [{{id: c, workflow: {{name: kid}}}}], b: [{y}]}}}}"
-    instance = prepared(house, f"workflow: over\nsteps:\n  {steps}\n", "over")
+    instance = prepared(staged, f"workflow: over\nsteps:\n  {steps}\n", "over")
     with pytest.raises(WorkflowError) as refusal:
-        go(house, instance)()
+        go(staged, instance)()
     assert refusal.value.code == "four_eyes"
     assert Task.objects.open().filter(step="z").count() == 1
-    go(house, instance, "fay")()
+    go(staged, instance, "fay")()
     assert not Task.objects.open().filter(step="z").exists()
 
 
-def test_many_at_once_in_the_background_are_refused_one_by_one(house: Cast) -> None:
-    instance = prepared(house, BESIDE, "beside")
-    ada = house.actor("ada")
+def test_many_at_once_in_the_background_are_refused_one_by_one(staged: Cast) -> None:
+    instance = prepared(staged, BESIDE, "beside")
+    ada = staged.actor("ada")
     act = bulk_operations.begin_bulk_act(actor=ada, action="skip", subject_ids=[instance.pk], reason="all")
     drain()
     row = BulkRow.objects.get(bulk_act=act)
@@ -292,12 +346,12 @@ steps:
 """
 
 
-def test_an_operator_is_told_of_to_what_follows(house: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_is_told_of_to_what_follows(staged: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.services.templates.versions.registered_functions", lambda: {"no_such": None})
-    activated(house.actor("gwen"), TELLS)
-    instance = started(house.actor("ada"), "tells")
+    activated(staged.actor("gwen"), TELLS)
+    instance = started(staged.actor("ada"), "tells")
     drain()
-    operations.skip_step(actor=house.actor("fay"), instance_id=instance.pk, step="ask", reason="by phone", output=5)
+    operations.skip_step(actor=staged.actor("fay"), instance_id=instance.pk, step="ask", reason="by phone", output=5)
     drain()
     instance.refresh_from_db()
     assert instance.state["told"] == [True, True, False, True, True]

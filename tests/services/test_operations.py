@@ -21,7 +21,7 @@ ONE_ATTEMPT = RETRIED.replace("attempts: 3", "attempts: 1")
 
 @pytest.fixture
 def broken(committed_cast: Cast) -> Instance:
-    """Give an instance that became an incident at its call."""
+    """Return an instance that became an incident at its call."""
     counter("flaky").unlink(missing_ok=True)
     activated(committed_cast.actor("gwen"), ONE_ATTEMPT)
     instance = started(committed_cast.actor("ada"), "retried")
@@ -33,7 +33,7 @@ def broken(committed_cast: Cast) -> Instance:
 
 @pytest.fixture
 def asleep(committed_cast: Cast) -> Instance:
-    """Give an instance whose timer is fell due."""
+    """Return an instance whose timer is fell due."""
     activated(committed_cast.actor("gwen"), TIMER)
     return fall_due(started(committed_cast.actor("ada"), "timer"))
 
@@ -204,7 +204,7 @@ steps:
 
 
 def stuck(cast: Cast, source: str, name: str) -> Instance:
-    """Give an instance whose first step has failed."""
+    """Return an instance whose first step has failed."""
     activated(cast.actor("gwen"), source)
     instance = started(cast.actor("ada"), name)
     drain()

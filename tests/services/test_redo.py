@@ -42,7 +42,7 @@ steps:
 
 @pytest.fixture
 def case(cast: Cast) -> Instance:
-    """Give a case whose first task was answered by Lea (level 3); Mira is an admin, Uri has level 2."""
+    """Return a case whose first task was answered by Lea (level 3); Mira is an admin, Uri has level 2."""
     for name, level in (("lea", 3), ("mira", 4)):
         create_person(
             actor=None, tenant=cast.acme, name=name, level=level, roles=("finance",), email=f"{name}@a.example"

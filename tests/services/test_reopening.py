@@ -56,7 +56,7 @@ pytestmark = pytest.mark.usefixtures("replayed")
 
 @pytest.fixture
 def task(gwen: Actor, uri: Actor, ada: Actor) -> Task:
-    """Give a task that Ada has answered."""
+    """Return a task that Ada has answered."""
     activated(gwen, CHECK)
     return complete_task(actor=ada, task_id=only_task(started(uri, "check")).pk, **ANSWER).task
 

@@ -23,7 +23,7 @@ from engine.services.tasks.handover import ask_about_task, delegate_task, return
 from engine.services.tasks.lifecycle import complete_task
 from engine.services.tasks.lists import list_named
 from engine.services.tasks.suspension import resume_task, snooze_task, suspend_task
-from tests.conformance.house import House
+from tests.conformance.real_tenant import RealTenant
 from tests.patterns.resources import PEOPLE, Line, ResourcePattern, read_resources
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.ids import keep_time
@@ -33,9 +33,9 @@ PATTERNS = read_resources()
 
 
 @pytest.fixture
-def house(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    """Give a tenant with everybody of the book, under a stopped clock."""
-    found = House.found(MONDAY)
+def tenant(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealTenant]:
+    """Provide a tenant with everybody of the book, under a stopped clock."""
+    found = RealTenant.found(MONDAY)
     for person in PEOPLE.values():
         found.add_person(person)
     monkeypatch.setattr(task_effects, "draw", lambda number: 0)
@@ -46,11 +46,11 @@ def house(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 class Play:
     """One play of a pattern."""
 
-    def __init__(self, house: House, pattern: ResourcePattern) -> None:
-        self.house, self.now = house, MONDAY
+    def __init__(self, tenant: RealTenant, pattern: ResourcePattern) -> None:
+        self.tenant, self.now = tenant, MONDAY
         found = normalize(pattern.source)
         assert found.canonical is not None, found.findings
-        house.install([compile_definition(json.loads(json.dumps(found.canonical)))])
+        tenant.install([compile_definition(json.loads(json.dumps(found.canonical)))])
 
     def do(self, line: Line) -> str:
         """Do an act; tell what is there then."""
@@ -63,16 +63,16 @@ class Play:
 
     def attempt(self, who: str, act: Callable[[Actor], Any]) -> str | None:
         """Do an act as a person; tell only a refusal."""
-        code = self.house.attempt(PEOPLE[who], act)[1]
+        code = self.tenant.attempt(PEOPLE[who], act)[1]
         return f"refused as {code}" if code else None
 
     def actor(self, who: str) -> Actor:
-        return actor_of(self.house.people[who])
+        return actor_of(self.tenant.people[who])
 
     # Tasks by their names
 
     def cases(self) -> list[Instance]:
-        return list(Instance.objects.filter(tenant=self.house.tenant).order_by("started_at", "id"))
+        return list(Instance.objects.filter(tenant=self.tenant.tenant).order_by("started_at", "id"))
 
     def task(self, name: str) -> Task:
         step, iteration, case = re.fullmatch(r"(\w+)((?:\[\d+\])?)(?:#(\d+))?", name).groups()  # type: ignore[union-attr]
@@ -86,8 +86,8 @@ class Play:
         return f"{task.step}{iteration}" + (f"#{place}" if place > 1 else "")
 
     def told(self) -> str:
-        """Tell the open tasks and whose they are; where none is open, how the last case ended."""
-        tasks = Task.objects.open().filter(tenant=self.house.tenant).select_related("assignee", "instance", "version")
+        """Return the open tasks and whose they are; where none is open, how the last case ended."""
+        tasks = Task.objects.open().filter(tenant=self.tenant.tenant).select_related("assignee", "instance", "version")
         if tasks:
             return ", ".join(sorted(f"{self.name_of(task)} {self._whose(task)}" for task in tasks))
         cases = self.cases()
@@ -110,8 +110,8 @@ class Play:
 def _start(play: Play, who: str, given: str | None) -> str | None:
     values = json.loads(given or "{}")
     play.now += timedelta(seconds=1)
-    play.house.put_clock(play.now)
-    play.house.start(PEOPLE[who], "tried", values)
+    play.tenant.put_clock(play.now)
+    play.tenant.start(PEOPLE[who], "tried", values)
     return None
 
 
@@ -127,7 +127,7 @@ def _take_next(play: Play, who: str) -> str | None:
 
 def _by_house(word: str) -> Callable[..., str | None]:
     def act(play: Play, who: str, task: str) -> str | None:
-        code = getattr(play.house, word)(PEOPLE[who], play.task(task))
+        code = getattr(play.tenant, word)(PEOPLE[who], play.task(task))
         return f"refused as {code}" if code else None
 
     return act
@@ -142,7 +142,7 @@ def _by_service(service: Callable[..., Any], **given: Any) -> Callable[..., str 
 
 
 def _skip(play: Play, who: str, task: str) -> str | None:
-    code = play.house.skip(PEOPLE[who], play.task(task), "not needed")
+    code = play.tenant.skip(PEOPLE[who], play.task(task), "not needed")
     return f"refused as {code}" if code else None
 
 
@@ -177,8 +177,8 @@ def _see(play: Play, who: str, task: str) -> str:
 
 def _pass(play: Play, period: str) -> None:
     play.now = parse_period(period).after(play.now)
-    play.house.put_clock(play.now)
-    play.house.work()
+    play.tenant.put_clock(play.now)
+    play.tenant.work()
 
 
 def _draw(play: Play, number: str) -> None:
@@ -223,7 +223,7 @@ def test_all_forty_three_are_there_and_at_least_forty_one_pass() -> None:
     ("pattern", "place"),
     [pytest.param(one, place, id=f"{one.title} {place + 1}") for one in PATTERNS for place in range(len(one.plays))],
 )
-def test_pattern_plays_as_its_book_tells(house: House, pattern: ResourcePattern, place: int) -> None:
-    played = Play(house, pattern)
+def test_pattern_plays_as_its_book_tells(tenant: RealTenant, pattern: ResourcePattern, place: int) -> None:
+    played = Play(tenant, pattern)
     for line in pattern.plays[place]:
         assert played.do(line) == line.then, line.act

@@ -70,7 +70,7 @@ def approvals(cast: Cast) -> None:
 
 
 def ended(cast: Cast, *, days: int, how: str = "completed", amount: float = 5) -> Instance:
-    """Give an instance that ended that many days ago."""
+    """Return an instance that ended that many days ago."""
     instance = started(cast.actor("uri"), "approval", amount=amount)
     if how == "completed":
         task = only_task(instance)
@@ -415,7 +415,7 @@ def test_only_one_host_at_a_time_sweeps(cast: Cast) -> None:
 
 @pytest.fixture
 def told() -> Callable[..., str]:
-    """Give the command's words."""
+    """Return the command's words."""
 
     def run(*words: str) -> str:
         out = io.StringIO()

@@ -43,7 +43,7 @@ def clock(committed_cast: Cast) -> Schedule:
 
 
 def hourly() -> str:
-    """Say once an hour, in this very minute: no slot comes while a test looks, as slow as it may be."""
+    """Return a schedule of once an hour, in the minute that has begun: no slot comes while a test looks, as slow as it may be."""
     return f"{database_now().minute} * * * *"
 
 

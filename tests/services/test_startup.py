@@ -42,7 +42,7 @@ steps:
 
 @pytest.fixture
 def version(cast: Cast) -> TemplateVersion:
-    """Give an active version whose role was deleted since."""
+    """Return an active version whose role was deleted since."""
     version = activated(cast.actor("gwen"), APPROVAL)
     activated(cast.actor("gwen"), TIMER)
     return version

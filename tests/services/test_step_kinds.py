@@ -45,7 +45,7 @@ odd = house_of_kinds:no_kind
 task = house_of_kinds:yes_or_no
 """
 ASKS = """\
-workflow: asks-the-house
+workflow: asks-a-function
 steps:
   - {id: agreed, yes_or_no: {question: "Really, ${start.who}?"}}
   - {id: after, task: {title: After}, when: state.agreed}
@@ -61,7 +61,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "house_of_kinds.py").write_text(PACKAGE)
     info = tmp_path / "house_of_kinds-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-of-kinds\nVersion: 1.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: step-kinds-of-ours\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "house_of_kinds", raising=False)
@@ -78,7 +78,7 @@ def test_a_durable_case_runs_what_the_kind_became(gwen: Actor) -> None:
     version = activated(gwen, ASKS)
     assert version.canonical is not None
     assert version.canonical["requires"]["step_kinds"] == ["yes_or_no"]
-    instance = started(gwen, "asks-the-house", who="bob")
+    instance = started(gwen, "asks-a-function", who="bob")
     task = only_task(instance)
     assert (task.title, task.step) == ("Really, bob?", "agreed_ask")
     complete_task(actor=gwen, task_id=task.pk, outcome="yes", values={})
@@ -93,18 +93,18 @@ def test_a_kind_that_is_gone_marks_the_version_and_lets_its_cases_go_on(
     gwen: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version = activated(gwen, ASKS)
-    running = started(gwen, "asks-the-house", who="bob")
+    running = started(gwen, "asks-a-function", who="bob")
     monkeypatch.setattr(step_kinds, "_registered", {})
     (verdict,) = validate_active_versions()
     assert "unknown_step_kind" in verdict.why
     assert TemplateVersion.objects.get(pk=version.pk).unavailable
     with pytest.raises(Conflict):
-        started(gwen, "asks-the-house", who="ann")
+        started(gwen, "asks-a-function", who="ann")
     complete_task(actor=gwen, task_id=only_task(running).pk, outcome="no", values={})
     running.refresh_from_db()
     assert (running.status, running.state) == ("completed", {"agreed": False})
     with pytest.raises(Unprocessable):
-        activate_version(actor=gwen, name="asks-the-house", number=save_draft(actor=gwen, source=ASKS).number)
+        activate_version(actor=gwen, name="asks-a-function", number=save_draft(actor=gwen, source=ASKS).number)
     load_step_kinds()
     assert [one.why for one in validate_active_versions()] == [""]
 

@@ -33,14 +33,14 @@ steps:
 
 @pytest.fixture
 def review(gwen: Actor, uri: Actor) -> Task:
-    """Give a review for finance that Uri asked for."""
+    """Return a review for finance that Uri asked for."""
     activated(gwen, APPROVAL)
     return only_task(started(uri, "approval", amount=7))
 
 
 @pytest.fixture
 def first(gwen: Actor) -> Task:
-    """Give a task that everybody of level 4 may do."""
+    """Return a task that everybody of level 4 may do."""
     activated(gwen, TWO_TASKS)
     return only_task(started(gwen, "two"))
 

@@ -15,7 +15,7 @@ from engine.models import Task, TaskAttachment
 from engine.services.people.tokens import create_token
 from engine.services.tasks.attachments import attach_file, detach_file, open_attachment, sweep_files
 from engine.services.tasks.lifecycle import complete_task
-from engine.storage.attachments import clean_name, path_of
+from engine.storage.attachments import clean_name, file_path
 from tests.cast import Cast
 from tests.workflows import activated, only_task, started
 from workflowplatform.accounts.actor import Actor
@@ -32,7 +32,7 @@ PDF = b"%PDF-1.7 a bill"
 
 @pytest.fixture
 def task(gwen: Actor, settings: Any, tmp_path: Path) -> Task:
-    """Give a task of finance that wants a file."""
+    """Return a task of finance that wants a file."""
     settings.DATA_DIR = tmp_path
     activated(gwen, FILES)
     return only_task(started(gwen, "files"))
@@ -53,7 +53,7 @@ def test_a_file_is_kept_under_its_id_and_comes_back(ada: Actor, adam: Actor, tas
     assert refusal_of(complete_task, actor=ada, task_id=task.pk) == ("invalid", "required")
     added = add(ada, task, "../../etc/bill.pdf")
     assert (added.name, added.content_type, added.size) == ("bill.pdf", "application/pdf", len(PDF))
-    place = path_of(task.tenant_id, added.pk)
+    place = file_path(task.tenant_id, added.pk)
     assert place.is_relative_to(tmp_path)
     assert place.stat().st_mode & 0o077 == 0
     found, content = open_attachment(actor=adam, task_id=task.pk, attachment_id=added.pk)
@@ -84,8 +84,8 @@ def test_files_without_a_task_are_swept_away_but_young_ones_stay(ada: Actor, tas
     TaskAttachment.objects.filter(pk=lost.pk).delete()
     assert sweep_files() == 0
     assert sweep_files(older_than=timedelta(0)) == 1
-    assert path_of(task.tenant_id, kept.pk).exists()
-    assert not path_of(task.tenant_id, lost.pk).exists()
+    assert file_path(task.tenant_id, kept.pk).exists()
+    assert not file_path(task.tenant_id, lost.pk).exists()
 
 
 def test_only_who_may_act_adds_and_takes_away(ada: Actor, adam: Actor, sam: Actor, task: Task) -> None:

@@ -172,7 +172,7 @@ steps:
 
 @pytest.fixture
 def late(committed_cast: Cast) -> Task:
-    """Give a task with every kind of timer, its first letter sent."""
+    """Return a task with every kind of timer, its first e-mail sent."""
     gwen = committed_cast.actor("gwen")
     activated(gwen, LATE)
     task = only_task(started(gwen, "late"))

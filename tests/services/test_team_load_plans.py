@@ -60,7 +60,7 @@ $$
 
 @pytest.fixture
 def crowd(committed_cast: Cast) -> Iterator[Actor]:
-    """Give the lead of a large team, and what the planner knows of its tables."""
+    """Provide the lead of a large team, and what the planner knows of its tables."""
     activated(committed_cast.actor("gwen"), DESK)
     person(committed_cast, "lena")
     lena = lead(committed_cast, "lena")

@@ -40,8 +40,8 @@ steps:
 
 
 @pytest.fixture
-def house(committed_cast: Cast) -> Cast:
-    """Give two tenants with rooms for two."""
+def staged(committed_cast: Cast) -> Cast:
+    """Return two tenants with rooms for two."""
     for author in ("gwen", "sam"):
         activated(committed_cast.actor(author), ROOM)
         activated(committed_cast.actor(author), BANK)
@@ -68,71 +68,71 @@ def talk(cast: Cast, instance: Instance) -> None:
     drain()
 
 
-def test_only_so_many_run_at_once_and_who_waits_longest_is_let_in(house: Cast) -> None:
-    cases = visitors(house, 5)
+def test_only_so_many_run_at_once_and_who_waits_longest_is_let_in(staged: Cast) -> None:
+    cases = visitors(staged, 5)
     assert inside(cases) == [0, 1]
     waiting = cases[2]
     assert Wait.objects.get(instance=waiting, side=False).kind == "timer"
     assert StepRun.objects.get(instance=waiting).status == "pending"
-    talk(house, cases[1])
+    talk(staged, cases[1])
     assert inside(cases) == [0, 2]
-    talk(house, cases[0])
+    talk(staged, cases[0])
     assert inside(cases) == [2, 3]
     for number in (2, 3, 4):
-        talk(house, cases[number])
+        talk(staged, cases[number])
     assert not Place.objects.exists()
     assert set(Instance.objects.values_list("status", flat=True)) == {"completed"}
     assert verify_folds().broken == ()
 
 
-def test_another_tenants_room_is_another_room(house: Cast) -> None:
-    ours, theirs = visitors(house, 3), visitors(house, 3, "stan")
+def test_another_tenants_room_is_another_room(staged: Cast) -> None:
+    ours, theirs = visitors(staged, 3), visitors(staged, 3, "stan")
     assert (inside(ours), inside(theirs)) == ([0, 1], [0, 1])
 
 
-def test_a_place_is_free_when_its_instance_is_cancelled_and_so_is_one_in_line(house: Cast) -> None:
-    cases = visitors(house, 4)
-    cancel_instance(actor=house.actor("ada"), instance_id=cases[2].pk, reason="went home")
+def test_a_place_is_free_when_its_instance_is_cancelled_and_so_is_one_in_line(staged: Cast) -> None:
+    cases = visitors(staged, 4)
+    cancel_instance(actor=staged.actor("ada"), instance_id=cases[2].pk, reason="went home")
     drain()
     assert inside(cases) == [0, 1]
-    cancel_instance(actor=house.actor("ada"), instance_id=cases[0].pk, reason="went home")
+    cancel_instance(actor=staged.actor("ada"), instance_id=cases[0].pk, reason="went home")
     drain()
     assert inside(cases) == [1, 3]
     assert Place.objects.count() == 2
 
 
-def test_a_place_is_free_while_what_follows_a_timeout_runs(house: Cast) -> None:
-    cases = visitors(house, 3)
+def test_a_place_is_free_while_what_follows_a_timeout_runs(staged: Cast) -> None:
+    cases = visitors(staged, 3)
     fall_due(cases[0])
     drain()
     assert inside(cases) == [1, 2]
     assert Task.objects.filter(instance=cases[0], step="by_hand", status="open").exists()
 
 
-def test_what_is_suspended_lends_its_place_and_takes_it_back(house: Cast) -> None:
-    cases = visitors(house, 4)
-    suspend_instance(actor=house.actor("ada"), instance_id=cases[2].pk)
-    suspend_instance(actor=house.actor("ada"), instance_id=cases[0].pk)
+def test_what_is_suspended_lends_its_place_and_takes_it_back(staged: Cast) -> None:
+    cases = visitors(staged, 4)
+    suspend_instance(actor=staged.actor("ada"), instance_id=cases[2].pk)
+    suspend_instance(actor=staged.actor("ada"), instance_id=cases[0].pk)
     drain()
     assert inside(cases) == [0, 1, 3]
-    resume_instance(actor=house.actor("ada"), instance_id=cases[0].pk)
-    resume_instance(actor=house.actor("ada"), instance_id=cases[2].pk)
+    resume_instance(actor=staged.actor("ada"), instance_id=cases[0].pk)
+    resume_instance(actor=staged.actor("ada"), instance_id=cases[2].pk)
     drain()
     assert inside(cases) == [0, 1, 3]
-    talk(house, cases[0])
+    talk(staged, cases[0])
     assert inside(cases) == [1, 3]
-    talk(house, cases[1])
+    talk(staged, cases[1])
     assert inside(cases) == [2, 3]
 
 
-def test_an_incident_has_no_place_and_waits_in_line_when_it_is_mended(house: Cast) -> None:
-    first = started(house.actor("ada"), "bank")
-    second = started(house.actor("ada"), "bank")
+def test_an_incident_has_no_place_and_waits_in_line_when_it_is_mended(staged: Cast) -> None:
+    first = started(staged.actor("ada"), "bank")
+    second = started(staged.actor("ada"), "bank")
     drain()
     assert [one.status for one in Instance.objects.order_by("id")] == ["incident", "incident"]
     assert not Place.objects.exists()
-    retry_step(actor=house.actor("ada"), instance_id=second.pk)
-    retry_step(actor=house.actor("ada"), instance_id=first.pk)
+    retry_step(actor=staged.actor("ada"), instance_id=second.pk)
+    retry_step(actor=staged.actor("ada"), instance_id=first.pk)
     order = list(Place.objects.order_by("asked_at").values_list("instance_id", "let_in_at"))
     assert [(which, moment is not None) for which, moment in order] == [(second.pk, True), (first.pk, False)]
     drain()
@@ -141,8 +141,8 @@ def test_an_incident_has_no_place_and_waits_in_line_when_it_is_mended(house: Cas
     assert verify_folds().broken == ()
 
 
-def test_a_lost_wake_up_is_made_up_for_by_the_next_look(house: Cast) -> None:
-    cases = visitors(house, 3)
+def test_a_lost_wake_up_is_made_up_for_by_the_next_look(staged: Cast) -> None:
+    cases = visitors(staged, 3)
     Place.objects.filter(instance=cases[0]).delete()
     drain()
     assert inside(cases) == [0, 1]
@@ -154,8 +154,8 @@ def test_a_lost_wake_up_is_made_up_for_by_the_next_look(house: Cast) -> None:
     assert inside(cases) == [0, 1, 2]
 
 
-def test_ten_thousand_in_line_are_let_in_by_index(house: Cast) -> None:
-    cases = visitors(house, 3)
+def test_ten_thousand_in_line_are_let_in_by_index(staged: Cast) -> None:
+    cases = visitors(staged, 3)
     with transaction.atomic():
         Place.objects.bulk_create(
             Place(tenant_id=cases[0].tenant_id, instance=cases[2], run=number, key="room", most=2,
@@ -164,7 +164,7 @@ def test_ten_thousand_in_line_are_let_in_by_index(house: Cast) -> None:
         )  # fmt: skip
     for statement in (LINE, RUNNING):
         assert "Seq Scan on wf_places" not in plan(statement, cases[0])
-    talk(house, cases[0])
+    talk(staged, cases[0])
     assert inside(cases) == [1, 2]
 
 
@@ -176,9 +176,9 @@ def plan(statement: str, instance: Instance) -> str:
         return "\n".join(row[0] for row in cursor.fetchall())
 
 
-def test_places_of_another_tenants_instance_are_refused(house: Cast) -> None:
-    (case,) = visitors(house, 1)
-    other = started(house.actor("stan"), "room")
+def test_places_of_another_tenants_instance_are_refused(staged: Cast) -> None:
+    (case,) = visitors(staged, 1)
+    other = started(staged.actor("stan"), "room")
     with pytest.raises(IntegrityError), transaction.atomic():
         Place.objects.filter(instance=case).update(tenant_id=other.tenant_id)
 

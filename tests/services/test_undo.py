@@ -68,7 +68,7 @@ ANSWER: dict[str, Any] = {"outcome": "aye", "values": {"note": "fits"}}
 
 @pytest.fixture
 def task(gwen: Actor, uri: Actor) -> Task:
-    """Give an open task whose answers can be taken back for ten minutes."""
+    """Return an open task whose answers can be taken back for ten minutes."""
     activated(gwen, CHECK)
     return only_task(started(uri, "check"))
 

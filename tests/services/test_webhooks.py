@@ -78,7 +78,7 @@ def test_committed_acts_are_told_signed_and_once(committed_cast: Cast, outside: 
     claim_task(actor=ada, task_id=task.pk)
     complete_task(actor=ada, task_id=task.pk, outcome="approve", values={"note": "ok"})
     assert [one.event for one in collected(5)] == list(wanted)
-    assert dispatch.tell_webhooks() == 5
+    assert dispatch.send_webhooks() == 5
     told = [
         standardwebhooks.Webhook(secret).verify(body, headers)
         for method, path, headers, body in outside.requests
@@ -91,7 +91,7 @@ def test_committed_acts_are_told_signed_and_once(committed_cast: Cast, outside: 
     assert {by_type[name]["task"] for name in wanted[1:4]} == {str(task.pk)}
     assert (by_type["task.completed"]["outcome"], by_type["task.claimed"]["assignee"]) == ("approve", "ada")
     assert "ok" not in json.dumps(told), "what people answered is asked for, not told"
-    assert (collect(), dispatch.tell_webhooks()) == (0, 0)
+    assert (collect(), dispatch.send_webhooks()) == (0, 0)
     assert set(WebhookDelivery.objects.values_list("status", "attempts")) == {("delivered", 1)}
 
 
@@ -134,7 +134,7 @@ def test_killed_worker_leaves_a_message_that_goes_out_again_under_its_id(
     connection.close()
     worker = os.fork()
     if not worker:
-        dispatch.tell_webhooks()
+        dispatch.send_webhooks()
         os._exit(0)
     while not outside.requests:
         time.sleep(0.01)
@@ -146,7 +146,7 @@ def test_killed_worker_leaves_a_message_that_goes_out_again_under_its_id(
     assert take_on() == [], "nobody takes it on before its deadline"
     Webhook.objects.update(url=f"{outside.origin}/status/200")
     WebhookDelivery.objects.update(due_at=database_now())
-    assert dispatch.tell_webhooks() == 1
+    assert dispatch.send_webhooks() == 1
     (_, _, first, body), (_, _, again, same) = outside.requests
     assert (first["webhook-id"], body) == (again["webhook-id"], same)
     log = list(DeliveryAttempt.objects.order_by("number").values_list("number", "status"))

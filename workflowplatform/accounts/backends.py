@@ -18,7 +18,7 @@ def is_demo_password(name: str, password: str) -> bool:
 
 
 class PeopleBackend(ModelBackend):
-    """Let people in. Its refusal is the last word: Django's own backend stays for sessions that it opened before."""
+    """Authenticate people. Its refusal is final: Django's own backend stays for sessions that it opened before."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any

@@ -16,7 +16,7 @@ ZONES = [*sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone 
 
 
 class Looks(forms.BaseForm):
-    """Give every field the product's classes and list fields as the shared partial draws them."""
+    """Set the product's classes on every field and list fields as the shared partial draws them."""
 
     use_required_attribute = False
 

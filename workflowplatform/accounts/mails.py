@@ -66,7 +66,7 @@ def reset_link(person: User, *, base_url: str) -> str:
 
 
 def send_invitation(person: User, link: str) -> None:
-    """Tell a person that they have an account, with the link that opens it."""
+    """Send a person the link that opens their new account."""
     with _language_of(person):
         texts = {**_about(person), "link": Link(link)}
         send_page([person.email], _("Your account at %(tenant)s"), "mails/invitation.txt", texts)
@@ -80,7 +80,7 @@ def send_reset(person: User, *, base_url: str) -> None:
 
 
 def send_address_changed(person: User, *, old: str, by: str) -> None:
-    """Tell the old address that e-mails go to another one now."""
+    """Notify the old address that e-mails go to another one now."""
     with _language_of(person):
         texts = {**_about(person), "by": by.capitalize()}
         send_page([old], _("Your e-mail address at %(tenant)s was changed"), "mails/address_changed.txt", texts)

@@ -18,7 +18,7 @@ from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from workflowplatform.accounts.models import SignInTally
-from workflowplatform.http.client_address import address_of
+from workflowplatform.http.client_address import read_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ DELETE FROM wf_sign_in_tallies WHERE at < clock_timestamp() - interval '31 days'
 
 def key_of(kind: str, value: str) -> str:
     """Return under which key something is counted; the addresses of one IPv6 network, which one person has, are one."""
-    found = address_of(value) if kind.endswith("address") else None
+    found = read_address(value) if kind.endswith("address") else None
     if isinstance(found, IPv6Address):
         value = str(ip_network((found, 64), strict=False))
     return f"{kind}:{salted_hmac('accounts.attempts', value, algorithm='sha256').hexdigest()}"
@@ -93,7 +93,7 @@ def seconds_to_wait(name: str, address: str) -> int:
 
 
 def succeed(name: str, address: str) -> None:
-    """Give the turns back, and know the place from now on."""
+    """Return the turns, and remember the place from now on."""
     _run(GIVE_BACK, {"key": key_of("address", address)})
     SignInTally.objects.filter(key=key_of("name", name)).delete()
     _run(KEEP, {"key": key_of("known", f"{name}|{address}")})

@@ -76,7 +76,7 @@ class SignOut(views.LogoutView):
 
 
 def locked_out(request: HttpRequest, credentials: Any = None, *args: Any, **kwargs: Any) -> HttpResponse:
-    """Say that too many attempts failed; django-axes calls this by AXES_LOCKOUT_CALLABLE."""
+    """Answer that too many attempts failed; django-axes calls this by AXES_LOCKOUT_CALLABLE."""
     return too_many(request, QUARTER_OF_AN_HOUR)
 
 

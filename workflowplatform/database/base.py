@@ -118,7 +118,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._hot.commit()
 
     def _forget_planning(self) -> None:
-        """Let the next hot statement say how to plan: what a transaction or a savepoint was told ends with it."""
+        """Have the next hot statement say again how to plan: a setting ends with its transaction or savepoint."""
         if self._hot is not None:
             self._hot.plans_by_index = False
 

@@ -1,4 +1,4 @@
-"""Say in one sentence why a command cannot use its database, for the person at the terminal."""
+"""Explain in one sentence why a command cannot use its database, for the person at the terminal."""
 
 import psycopg
 from django.db import Error, InterfaceError, OperationalError

@@ -40,7 +40,7 @@ MOST_PLANS = 200
 
 NOT_BY_LOOKUP = ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "material")
 BY_INDEX: list[Setting] = [*((f"enable_{way}", "off") for way in NOT_BY_LOOKUP), ("jit", "off")]
-"""Look rows up one by one: a plan made while a table was small is kept when it has grown, and each of these then reads the whole
+"""Find rows one by one: a plan made while a table was small is kept when it has grown, and each of these then reads the whole
 table or all of a tenant's rows. Up to PostgreSQL 17 a way that is off and has no other looks so costly that the statement is
 compiled."""
 
@@ -109,7 +109,7 @@ class Hot:
         return [plan.rows(answers[place]) for plan, place in sent]
 
     def send(self, statement: str, values: Values, *, prepare: bool) -> None:
-        """Let the server begin with a statement that answers nothing; how it went is told by whatever comes next."""
+        """Send a statement that answers nothing without waiting; the next answer says how it went."""
         self._send(statement, values, prepare)
         self._server.flush()
 

@@ -56,7 +56,7 @@ class TooBusy(psycopg.OperationalError):
 
 
 class Pool:
-    """Lend at most `size` connections; `connect` opens one."""
+    """A pool of at most `size` connections; `connect` opens one."""
 
     def __init__(self, connect: Callable[[], Driver], *, size: int, patience: float, line: int = LINE) -> None:
         self._connect, self._size, self._patience, self._most_waiting = connect, size, patience, line
@@ -84,7 +84,7 @@ class Pool:
             self._begin()
 
     def getconn(self) -> Driver:
-        """Lend a connection that works; raise TooBusy if none comes back in time, or what connecting raises."""
+        """Return a connection that works; raise TooBusy if none comes back in time, or what connecting raises."""
         place = self._take_place()
         try:
             driver = self._working() or self._new()

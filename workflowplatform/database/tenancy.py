@@ -1,4 +1,4 @@
-"""Say for which tenant a process reads and writes at this moment: the wall behind the filters of engine.access.
+"""Keep the tenant for which a process reads and writes at this moment: the wall behind the filters of engine.access.
 
 PostgreSQL shows the application's role the rows of one tenant, the one that the transaction names, and none if it names none
 (`workflowplatform.database.row_security` sets the policies up). This module keeps that name. A web request begins as nobody and

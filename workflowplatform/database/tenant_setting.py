@@ -1,4 +1,4 @@
-"""Tell PostgreSQL for which tenant a transaction speaks, on the journey of its next statement."""
+"""Set PostgreSQL's tenant of a transaction, on the journey of its next statement."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +114,7 @@ class Cursor(_Plain):  # type: ignore[misc]
         return self
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
-        """Tell first: many statements travel in another way. Outside a transaction each is one by itself."""
+        """Send the settings first: many statements travel in another way. Outside a transaction each is one by itself."""
         if not self.connection.autocommit:
             if words := self._words():
                 super().execute(words)

@@ -12,7 +12,7 @@ HEADER, WORD = "Cache-Control", "no-store"
 
 
 class NoStoreMiddleware:
-    """Say with every answer that neither a browser nor a proxy is to store it."""
+    """Mark every answer as one that neither a browser nor a proxy is to store."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""Say from which address a request comes: what a proxy forwards is believed of the operator's own proxies alone.
+"""Find out from which address a request comes: what a proxy forwards is believed of the operator's own proxies alone.
 
 `X-Forwarded-For` is read from the right: each proxy adds the address that it saw, and everything to the left of the
 first address that is no proxy of ours was written by the client. From then on `REMOTE_ADDR` is the client's address, for
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
+from workflowplatform.conf import conf
 from workflowplatform.servers.proxies import UNIX
 
 HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP", "HTTP_VIA")
@@ -30,7 +30,7 @@ def read_proxies(words: tuple[str, ...]) -> tuple[list[Network], bool]:
     return [ip_network(word, strict=False) for word in words if word != UNIX], UNIX in words
 
 
-def address_of(text: str) -> IPv4Address | IPv6Address | None:
+def read_address(text: str) -> IPv4Address | IPv6Address | None:
     """Read an address as servers and proxies write it: with a port or brackets, or IPv4 within IPv6."""
     text = text.strip().strip('"')
     if text.startswith("["):
@@ -47,7 +47,7 @@ def address_of(text: str) -> IPv4Address | IPv6Address | None:
 def is_proxy(peer: str, words: Sequence[str]) -> bool:
     """Return whether an address is one of the operator's proxies; no address at all is the Unix socket's."""
     networks, by_socket = read_proxies(tuple(words))
-    found = address_of(peer)
+    found = read_address(peer)
     return by_socket if not peer else found is not None and any(found in network for network in networks)
 
 
@@ -57,9 +57,9 @@ def client_address(peer: str, forwarded: str, words: Sequence[str]) -> str:
     nearest = peer
     while hops and is_proxy(nearest, words):
         nearest = hops.pop()
-        if address_of(nearest) is None:
+        if read_address(nearest) is None:
             return peer  # a proxy of ours passed on what is no address: it alone is known
-    return str(address_of(nearest) or nearest)
+    return str(read_address(nearest) or nearest)
 
 
 class ForwardingMiddleware:
@@ -71,7 +71,7 @@ class ForwardingMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         meta = request.META
         meta[FORWARDED] = any(name in meta for name in HEADERS)
-        if words := settings.WORKFLOW_PROXIES:
+        if words := conf.proxies:
             peer = meta.get("REMOTE_ADDR") or ""
             meta["REMOTE_ADDR"] = client_address(peer, meta.get("HTTP_X_FORWARDED_FOR", ""), words)
             if not is_proxy(peer, words):
@@ -88,7 +88,7 @@ def is_from_this_machine(request: HttpRequest | None) -> bool:
     """Return whether a request was made on this machine and to this machine, through nobody's hands."""
     if request is None:
         return True
-    found = address_of(request.META.get("REMOTE_ADDR") or "")
+    found = read_address(request.META.get("REMOTE_ADDR") or "")
     host, _port = split_domain_port(request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", ""))
     forwarded = request.META.get(FORWARDED) or any(name in request.META for name in HEADERS)
     return found is not None and found.is_loopback and host in HERE and not forwarded

@@ -9,7 +9,7 @@ HEADER = "Cross-Origin-Resource-Policy"
 
 
 def own_resources(answer: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Say with every answer that only pages of this origin may load it."""
+    """Mark every answer as one that only pages of this origin may load."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
         response = answer(request)

@@ -197,7 +197,7 @@ def _ctype() -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Lend the servers a bare environment: PG* variables of the caller are none of their business."""
+    """Return a bare environment for the servers: PG* variables of the caller do not concern them."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -265,7 +265,7 @@ def _leftover_pid(cluster: Path) -> int | None:
 
 
 def _admit_owner(cluster: Path) -> None:
-    """Let only the account of this process connect, even if another account made the cluster."""
+    """Allow only the account of this process to connect, even if another account made the cluster."""
     owner = pwd.getpwuid(os.geteuid()).pw_name
     lines = "".join(f'owner "{owner}" {role}\n' for role in (SUPERUSER, ROLE, APPLICATION))
     _write_owned(cluster / "pg_ident.conf", lines)

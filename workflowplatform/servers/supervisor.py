@@ -34,7 +34,7 @@ def back_off(deaths: int) -> float:
 
 
 def supervise(group: ProcessGroup, services: Sequence[Service]) -> None:
-    """Look at every service for ever; only a signal's exception ends this."""
+    """Watch every service for ever; only a signal's exception ends this."""
     while True:
         for service in services:
             look_after(group, service, now=time.monotonic())

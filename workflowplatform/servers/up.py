@@ -61,13 +61,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= ports.LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: write a number from 1 to {ports.LAST_PORT}")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: write a number from 1 to {ports.LAST_PORT}")
     return int(text)
 
 
 def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of workers: write 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of workers: write 1 or more")
     return int(text)
 
 
@@ -104,7 +104,7 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _ignore_signals() -> None:
-    """Let nobody interrupt the stopping."""
+    """Ignore signals, so that nothing interrupts the stopping."""
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -135,7 +135,7 @@ def _run(group: ProcessGroup, data: paths.DataFolder, options: argparse.Namespac
 
 
 def _own_settings(data: paths.DataFolder) -> dict[str, str]:
-    """Tell the children where they run: on this folder, over plain HTTP, for this machine only."""
+    """Return the settings of the children: on this folder, over plain HTTP, for this machine only."""
     return {
         "WORKFLOW_DATA": str(data.root),
         "WORKFLOW_LOOPBACK": "1",
@@ -194,7 +194,7 @@ class Product:
         )
 
     def _environment_of(self, name: str) -> dict[str, str]:
-        """Give the owner's address to `migrate` only."""
+        """Return the environment of a child; only `migrate` gets the owner's address."""
         return {
             key: value for key, value in self.environment.items() if key != running.OWNER_ADDRESS or name == "migrate"
         }

@@ -64,7 +64,7 @@ PREFIX = "engine_templateversion"
 
 
 def of_version(page: Any, made: Any) -> Any:
-    """Look the version up first: one of another tenant gives the same answer as a missing one."""
+    """Find the version first: one of another tenant gives the same answer as a missing one."""
 
     def view(request: HttpRequest, object_id: str) -> HttpResponse:
         version = page.get_object(request, unquote(object_id))

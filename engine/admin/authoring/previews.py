@@ -20,17 +20,14 @@ def steps_of(version: TemplateVersion) -> list[tuple[str, dict[str, Any]]]:
 
 
 def forms_page(page: Any, request: HttpRequest, version: TemplateVersion) -> HttpResponse:
+    tasks = [step for kind, step in steps_of(version) if kind == "task"]
     canonical = version.canonical or {}
     context = frame(page, request, version, "forms") | {
         "wf_readable": version.canonical is not None,
         "wf_start": SchemaForm(canonical.get("input")),
-        "wf_shown": [_shown(place, step) for place, step in enumerate(_task_steps(version))],
+        "wf_shown": [_shown(place, step) for place, step in enumerate(tasks)],
     }
     return TemplateResponse(request, "admin/authoring/forms.html", context)
-
-
-def _task_steps(version: TemplateVersion) -> list[dict[str, Any]]:
-    return [step for kind, step in steps_of(version) if kind == "task"]
 
 
 def _shown(place: int, step: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tell load balancers, `bin/up` and operators whether the platform serves."""
+"""Report to load balancers, `bin/up` and operators whether the platform serves."""
 
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -17,7 +17,7 @@ class HealthView(ApiView):
     permission_classes = (AllowAny,)
 
     def get(self, request: Request) -> Response:
-        found = health.look()
+        found = health.look_at_services()
         body: dict[str, object] = {"status": found.status, "version": VERSION}
         if self._may_see_details(request):
             body |= {"database": found.database, "redis": found.redis, "work": found.work, "schema": found.schema}

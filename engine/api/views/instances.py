@@ -32,7 +32,7 @@ BESIDE = ("waits", "tasks")
 def shape_instances(actor: Actor, rows: Sequence[Instance], fields: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Write instances with their waits and the open tasks that the actor sees, in two queries; or only some fields."""
     wanted = {name for name in BESIDE if not fields or name in fields}
-    waits = instance_lists.waits_of(actor, _unread(rows)) if "waits" in wanted else {}
+    waits = instance_lists.waits_seen(actor, _unread(rows)) if "waits" in wanted else {}
     columns = TaskSerializer.columns()
     tasks = instance_lists.open_tasks_of(actor, [row.pk for row in rows], columns) if "tasks" in wanted else {}
     for row in _unread(rows):

@@ -42,7 +42,7 @@ class AssignView(ApiView):
 class DelegateView(ApiView):
     @once
     def post(self, request: Request, task_id: UUID) -> Response:
-        """Let another person fill the task in; it comes back to you for the final word."""
+        """Ask another person to fill the task in; it comes back to you for the final word."""
         body = read_body(request, DelegateBody)
         return Response(TaskSerializer.write(handover.delegate_task(actor=self.actor, task_id=task_id, **body)))
 

@@ -20,8 +20,8 @@ from engine.kernel.expressions.counting import Counting
 from engine.kernel.expressions.function_declarations import extensions
 from engine.kernel.expressions.functions import CALLABLE, MISSING, NAMESPACES, STANDARD
 from engine.kernel.expressions.meter import BUDGET, LARGEST_INPUT, NODE, TOO_LARGE, TOO_MUCH, meter
-from engine.kernel.expressions.results import converted, kind_of
-from engine.kernel.expressions.syntax_tree import Fields, Tree, in_order, read_tree, write_tree
+from engine.kernel.expressions.results import converted, kind_name
+from engine.kernel.expressions.syntax_tree import Fields, Tree, order_loops, read_tree, write_tree
 from engine.kernel.expressions.tokens import OPERATED, Token, own_names, tokens_of
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import copied
@@ -162,7 +162,7 @@ class Expression:
         found = self._walk(scope, self._path) if self._path is not None else self._evaluate(scope)
         if found is True or found is False:
             return bool(found)
-        raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_of(found)}")
+        raise expression_error(f"`{_short(self.text)}` must be true or false, not {kind_name(found)}")
 
     def _evaluate(self, scope: ExpressionScope) -> Any:
         bound = scope.activation(self._environment, self._reads)
@@ -198,7 +198,7 @@ class Expression:
         return found
 
     def _types(self, scope: ExpressionScope) -> str:
-        found = ", ".join(f"{root} is {kind_of(scope.lookup(root))}" for root in sorted(self.roots))
+        found = ", ".join(f"{root} is {kind_name(scope.lookup(root))}" for root in sorted(self.roots))
         return f" ({found})" if found else ""
 
     def _walk(self, scope: ExpressionScope, path: tuple[str, ...]) -> Json:
@@ -236,7 +236,7 @@ def counted_program(text: str, extra: frozenset[str] = frozenset()) -> Any:
 
 def _tree_of(text: str, extra: frozenset[str]) -> tuple[Tree, Fields, Fields]:
     tree, outer, inner = read_tree(compile_program(text, extra).serialize())
-    in_order(tree)
+    order_loops(tree)
     return tree, outer, inner
 
 
@@ -246,7 +246,7 @@ def program_of(text: str, extra: frozenset[str] = frozenset()) -> Any:
     if _MAKES_LIST.search(text) is None:
         return program
     tree, *around = read_tree(program.serialize())
-    return environment(extra).deserialize(write_tree(tree, *around)) if in_order(tree) else program
+    return environment(extra).deserialize(write_tree(tree, *around)) if order_loops(tree) else program
 
 
 def _asks_operated(found: Reference) -> bool:

@@ -42,7 +42,7 @@ class Counting:
         return self._last
 
     def used(self, tree: Tree, function: str = "wf_use") -> Tree:
-        """Let a value be counted before it is walked through or put somewhere: bound to a name, asked after, handed on.
+        """Wrap a value so that it is counted before it is walked through or put somewhere: bound to a name, tested, passed on.
 
         It is only shown to the function. What goes through Python and back loses its kind: unsigned numbers, moments in lists.
         """

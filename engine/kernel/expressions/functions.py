@@ -1,4 +1,4 @@
-"""Give expressions the language's own functions.
+"""Define the language's own functions for expressions.
 
 Every function is pure, takes and returns JSON values (moments as datetime, lengths as timedelta) and raises
 ValueError with a sentence when it cannot answer. Maps are walked in the order of their keys: the expression library
@@ -58,7 +58,7 @@ def concat(*values: Json) -> Json:
 
 
 def merge(*values: Json) -> Json:
-    """Lay objects over each other, deeply; the later wins."""
+    """Merge objects deeply; the later one wins."""
     charge_for(*values, times=len(values))
     merged: Json = {}
     for value in values:

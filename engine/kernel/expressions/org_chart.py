@@ -1,4 +1,4 @@
-"""Let expressions ask who leads a person: the org chart is outside of the kernel, so each slice is lent a look at it."""
+"""Answer expressions that ask who leads a person: the org chart is outside of the kernel, so each slice gets a view of it."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -35,7 +35,7 @@ def _text(value: str, budget: list[int], _depth: int) -> str:
 
 def _integer(value: int, _budget: list[int], _depth: int) -> int:
     if abs(value) > SAFE_INTEGER:
-        raise ValueError("integers beyond 2^53 are not exact in JSON")
+        raise ValueError("the integer is too large for JSON, which is exact up to 2^53; return it as text")
     return value
 
 
@@ -64,7 +64,7 @@ _CONVERT: Mapping[type, Any] = {
 }
 
 
-def kind_of(value: Json) -> str:
+def kind_name(value: Json) -> str:
     """Name a value's kind for a sentence."""
     if value is MISSING:
         return "absent"

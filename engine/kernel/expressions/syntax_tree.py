@@ -148,8 +148,8 @@ def makes_list(tree: Tree) -> bool:
     return isinstance(tree.result, Name) and tree.result.name == tree.kept and not isinstance(tree.over, Listed)
 
 
-def in_order(tree: Tree) -> bool:
-    """Let loops that make a list go over an object's keys in order: the library has another one in every process.
+def order_loops(tree: Tree) -> bool:
+    """Make loops that build a list visit an object's keys in order: the library has another one in every process.
 
     Returns whether anything was changed. Over a list nothing changes but that its type is asked for.
     """

@@ -38,7 +38,7 @@ def tokens_of(text: str) -> Iterator[Token]:
 
 @lru_cache(maxsize=8192)
 def own_names(text: str) -> str:
-    """Spell calls of our functions as the environment declares them."""
+    """Write calls of our functions as the environment declares them."""
     tokens = [*tokens_of(text), Token("other", "", len(text))]
     for place in range(len(tokens) - 2, -1, -1):
         token = tokens[place]
@@ -51,7 +51,7 @@ def own_names(text: str) -> str:
 
 
 def _with_operated(text: str, tokens: list[Token], place: int) -> str:
-    """Spell `result.<id>.operated` as what is kept next to the results, which is false where there is none."""
+    """Rewrite `result.<id>.operated` as what is kept next to the results, which is false where there is none."""
     end = Token("other", "", len(text))
     words = [one.text for one in tokens[place + 1 : place + 6]]
     if words[::2][:2] == [".", "."] and words[3:4] == [OPERATED] and words[4:5] != ["("]:

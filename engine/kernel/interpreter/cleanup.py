@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from engine.kernel.effects import MakeCallLater
 from engine.kernel.errors import StepError
 from engine.kernel.machine.machine import Machine
-from engine.kernel.machine.operator_marks import tell_operated
+from engine.kernel.machine.operator_marks import mark_operated
 from engine.kernel.machine.redoable import note_acted
 from engine.kernel.machine.step_table import KINDS
 from engine.kernel.program import Step
@@ -23,7 +23,7 @@ def leave(machine: Machine, frame: Frame, _outcome: str) -> None:
     """Free what the step held and run its `finally`."""
     step = machine.step_of(frame)
     if step.id:
-        tell_operated(machine, frame, step.id, KINDS[step.kind].result_name(step))
+        mark_operated(machine, frame, step.id, KINDS[step.kind].result_name(step))
     if "mutex" in step.spec:
         for line in machine.mutexes.values():
             if frame.n in line:

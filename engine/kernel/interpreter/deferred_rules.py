@@ -7,11 +7,11 @@ numbers. A rule returns whether something moved; then all parents are notified a
 from collections.abc import Callable
 
 from engine.kernel.errors import StepError
-from engine.kernel.interpreter.signal_delivery import deliver
+from engine.kernel.interpreter.signal_delivery import deliver_signal
 from engine.kernel.machine.machine import FAILED, SKIPPED, Machine
-from engine.kernel.machine.step_start import enter, go_on, hold, may_hold
+from engine.kernel.machine.step_start import enter, go_on, hold_step, may_hold
 from engine.kernel.snapshot import Frame
-from engine.kernel.steps.nets import settle
+from engine.kernel.steps.nets import settle_net
 
 
 def grant(machine: Machine) -> bool:
@@ -45,7 +45,7 @@ def deliver_own(machine: Machine) -> bool:
     if not machine.emits:
         return False
     name, key, payload = machine.emits.popleft()
-    deliver(machine, name, key, payload)
+    deliver_signal(machine, name, key, payload)
     return True
 
 
@@ -61,7 +61,7 @@ def look_at_milestones(machine: Machine) -> bool:
 
 
 def _look(machine: Machine, frame: Frame) -> bool:
-    """Look at one milestone; return whether it changed."""
+    """Check one milestone; return whether it changed."""
     step = machine.step_of(frame)
     try:
         enabled = step.spec["enabled_while"].holds(machine.names(frame))
@@ -93,17 +93,23 @@ def _disable(machine: Machine, frame: Frame) -> None:
     )
     again.sign, again.edit, again.again = frame.sign, frame.edit, frame.again + 1
     machine.withdraw(frame)
-    hold(machine, again, "enabled")
+    hold_step(machine, again, "enabled")
 
 
 def settle_nets(machine: Machine) -> bool:
-    """Let free OR-joins run and finished nets end."""
+    """Run free OR-joins and end finished nets."""
     if not machine.definition.has_nets:
         return False
     for number in sorted(machine.frames):
         frame = machine.frames[number]
         net = frame.step is not None and machine.step_of(frame).kind == "net"
-        if net and frame.phase is None and frame.more is not None and "tok" in frame.more and settle(machine, frame):
+        if (
+            net
+            and frame.phase is None
+            and frame.more is not None
+            and "tok" in frame.more
+            and settle_net(machine, frame)
+        ):
             return True
     return False
 

@@ -17,7 +17,7 @@ from engine.kernel.snapshot import Frame
 from engine.kernel.transitions import InstanceStatus
 
 
-def redo_task(machine: Machine, event: TaskRedone) -> bool:
+def apply_redo(machine: Machine, event: TaskRedone) -> bool:
     """Open an answered task anew; false where its list is over, or has acted on the outside since."""
     line = line_to_redo(machine, event.step, event.iteration)
     if line is None:

@@ -3,7 +3,7 @@
 Whether that may be is a pure function of the instance as the answer found it and of the turn that took the answer. What is
 restored is the instance before the answer: its state, its results, its position. Kept from the time since are the numbers (a
 token is never used again, so what vanished returns under new ones), the count of handlers' occurrences, and the ledger of four
-eyes: who answered first took part.
+eyes: the person who answered first took part.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def refuse_reopening(definition: Definition, before: Snapshot, turn: Slice, toke
 
 
 def _vanished(before: Snapshot, after: Snapshot) -> Iterator[dict[str, Json]]:
-    """Give the frames that the answer ended."""
+    """Return the frames that the answer ended."""
     left = {frame["n"] for frame in after.frames}
     return (frame for frame in before.frames if frame["n"] not in left)
 
@@ -121,7 +121,7 @@ def _restored(machine: Machine, before: Snapshot, numbers: dict[int, int], follo
 
 
 def _return(machine: Machine, frame: Frame, opened_at: datetime) -> None:
-    """Say that a step runs again, or open a wait again, due as before."""
+    """Mark a step as running again, or open a wait again, due as before."""
     if frame.step is not None:
         machine.note(frame, StepStatus.PENDING if frame.held else StepStatus.RUNNING, began=True)
     if frame.wait is None:

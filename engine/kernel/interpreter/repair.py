@@ -26,7 +26,7 @@ def error_of_stuck(machine: Machine) -> ErrorRecord | None:
 
 
 def let_go_on(machine: Machine, frame: Frame) -> None:
-    """Let the instance run again unless another step is stuck too."""
+    """Set the instance running again unless another step is stuck too."""
     frame.phase, more = None, dict(frame.more or {})
     more.pop("error", None)
     frame.more = more or None
@@ -34,7 +34,7 @@ def let_go_on(machine: Machine, frame: Frame) -> None:
     machine.status = InstanceStatus.RUNNING if machine.error is None else InstanceStatus.INCIDENT
 
 
-def skip_step(machine: Machine, event: StepSkipped) -> bool:
+def apply_skip(machine: Machine, event: StepSkipped) -> bool:
     """Skip a failed step, with an operator's values in place of its result where any are given."""
     frame = stuck(machine, event.run)
     if frame is None:

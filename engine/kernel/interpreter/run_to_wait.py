@@ -20,10 +20,10 @@ from engine.kernel.errors import ErrorClass, KernelError, StepError, error_names
 from engine.kernel.expressions.org_chart import lend_chart
 from engine.kernel.interpreter.cleanup import leave
 from engine.kernel.interpreter.deferred_rules import LATE_RULES
-from engine.kernel.interpreter.redo import redo_task
+from engine.kernel.interpreter.redo import apply_redo
 from engine.kernel.interpreter.reopening import reopen
-from engine.kernel.interpreter.repair import error_of_stuck, let_go_on, skip_step, stuck
-from engine.kernel.interpreter.signal_delivery import deliver
+from engine.kernel.interpreter.repair import apply_skip, error_of_stuck, let_go_on, stuck
+from engine.kernel.interpreter.signal_delivery import deliver_signal
 from engine.kernel.interpreter.timers_fired import DUE, ROLES, ring
 from engine.kernel.machine.edited_input import edit
 from engine.kernel.machine.four_eyes import bar_people, remember_person, watch_tasks
@@ -179,7 +179,7 @@ def _tell(machine: Machine, message: Ended) -> None:
 
 
 def _case_ended(machine: Machine, message: Ended) -> None:
-    """Give the instance its last status, or make it an incident."""
+    """Set the instance's last status, or make it an incident."""
     if message.outcome == FAILED:
         assert message.error is not None
         _case_failed(machine, message.error)
@@ -298,7 +298,7 @@ def _hand_over(machine: Machine, frame: Frame, leaf: Frame, event: Any) -> bool:
 
 
 def _signal(machine: Machine, event: NamedSignal) -> bool:
-    return deliver(machine, event.name, event.key, event.payload, everyone=event.all)
+    return deliver_signal(machine, event.name, event.key, event.payload, everyone=event.all)
 
 
 def _of_task(act: Callable[[Machine, Frame], bool]) -> Callable[[Machine, Any], bool]:
@@ -368,11 +368,11 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     ClockPaused: _of_task(pause_clock),
     ClockResumed: _of_task(resume_clock),
     TaskSkipped: _skip_task,
-    TaskRedone: redo_task,
+    TaskRedone: apply_redo,
     NamedSignal: _signal,
     CancelCase: _cancel_case,
     StepRetried: _retry_step,
-    StepSkipped: skip_step,
+    StepSkipped: apply_skip,
     TaskReopened: reopen,
     Continue: lambda machine, event: False,
 }

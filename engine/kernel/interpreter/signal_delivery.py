@@ -21,7 +21,7 @@ from engine.kernel.timing.periods import spell_moment
 Taker = Callable[[Machine, Frame, Json], None]
 
 
-def deliver(machine: Machine, name: str, key: str | None, payload: Json, *, everyone: bool = False) -> bool:
+def deliver_signal(machine: Machine, name: str, key: str | None, payload: Json, *, everyone: bool = False) -> bool:
     """Hand a signal to its taker, keep it, or lose it; return whether it was taken."""
     machine.received["signal"] = copied(payload)
     machine.touch()
@@ -56,7 +56,7 @@ def _hears(leaf: Frame, name: str, key: str | None) -> bool:
 
 
 def wake(machine: Machine, leaf: Frame, payload: Json) -> None:
-    """Let a `signal` step take a signal."""
+    """Complete a `signal` step with the signal that it waits for."""
     frame = machine.frames[leaf.p]
     machine.close(leaf, Closing.ANSWERED)
     machine.attempt(frame, lambda: machine.finish(frame, COMPLETED, {} if payload is None else payload))

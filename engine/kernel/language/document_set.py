@@ -20,14 +20,14 @@ def cut_documents(text: str) -> list[Piece]:
     starts = [0, *(match.end() for match in found)]
     ends = [*(match.start() for match in found), len(text)]
     parts = [(begin, text[begin:end]) for begin, end in zip(starts, ends, strict=True)]
-    full = [part for part in parts if _has_content(part[1])] or parts[:1]
+    full = [
+        part
+        for part in parts
+        if any(line.strip() and not line.lstrip().startswith("#") for line in part[1].splitlines())
+    ] or parts[:1]
     return [_piece(text, begin, part) for begin, part in full]
 
 
 def _piece(text: str, begin: int, part: str) -> Piece:
     stripped = part.removeprefix("\n") if begin else part
     return Piece(stripped, text.count("\n", 0, begin + len(part) - len(stripped)))
-
-
-def _has_content(part: str) -> bool:
-    return any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines())

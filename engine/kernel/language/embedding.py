@@ -15,17 +15,17 @@ from engine.kernel.language.step_shapes import KINDS
 from engine.kernel.signals import Json
 
 Lookup = Callable[[str, Json], tuple[int, Mapping[str, Json]] | None]
-"""Give the number and the canonical form of a workflow's version by its name; None where there is none."""
+"""Returns the number and the canonical form of a workflow's version by its name; None where there is none."""
 Names = Mapping[str, str]
 
 
 def embedded_names(canonical: Mapping[str, Json]) -> set[str]:
     """Return all workflows that a canonical definition has embedded."""
-    return {step["workflow"]["name"] for kind, step in _every_step(canonical) if kind == "workflow" and _embeds(step)}
-
-
-def _embeds(step: Mapping[str, Json]) -> bool:
-    return bool(step["workflow"].get("embed"))
+    return {
+        step["workflow"]["name"]
+        for kind, step in _every_step(canonical)
+        if kind == "workflow" and step["workflow"].get("embed")
+    }
 
 
 def _every_step(canonical: Mapping[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -47,11 +47,9 @@ def embedded_body(canonical: Mapping[str, Json], step: str) -> dict[str, Json]:
 def _own_names(canonical: Mapping[str, Json]) -> set[str]:
     """List the names of results: those of steps, and those that calls give their own."""
     steps = list(_every_step(canonical))
-    return {step["id"] for _, step in steps} | {step["call"]["into"] for kind, step in steps if _has_into(kind, step)}
-
-
-def _has_into(kind: str, step: Mapping[str, Json]) -> bool:
-    return kind == "call" and "into" in step["call"]
+    return {step["id"] for _, step in steps} | {
+        step["call"]["into"] for kind, step in steps if kind == "call" and "into" in step["call"]
+    }
 
 
 def _steps(canonical: Mapping[str, Json], names: Names, step: str) -> list[Json]:
@@ -80,7 +78,7 @@ def _free(name: str, names: Names) -> str:
 
 
 def _keep_for_tasks(key: str, value: Json, steps: list[dict[str, Json]]) -> None:
-    """Let the tasks keep what the head that they leave says of them: the calendar by which they count, the time for undo."""
+    """Copy into the tasks what the head that they leave says of them: the calendar by which they count, the time for undo."""
     for kind, step in all_steps(steps, KINDS):
         if kind == "task":
             step["task"].setdefault(key, value)

@@ -161,7 +161,7 @@ def _transports(reading: Reading) -> set[str]:
 
 
 def _place_steps(steps: list[dict[str, Json]], prefix: str) -> None:
-    """Give every step its path and its keys a stable order."""
+    """Set every step's path and put its keys into a stable order."""
     for step in steps:
         kind = next(key for key in step if key in KINDS)
         path = f"{prefix}/{step['id']}" if prefix else step["id"]

@@ -32,7 +32,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Say in a word what it is."""
+        """Name the kind of node in one word."""
         if self.entries is not None:
             return "an object"
         return "a list" if self.items is not None else "a single value"
@@ -73,7 +73,7 @@ def whole_letters(text: str, line: int, column: int) -> str:
 
 
 def typed(text: str, line: int, column: int) -> Json:
-    """Give a plain scalar its JSON type, as YAML 1.2's core schema reads it."""
+    """Return a plain scalar with its JSON type, as YAML 1.2's core schema reads it."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -87,7 +87,9 @@ def typed(text: str, line: int, column: int) -> Json:
 
 def _whole(text: str, line: int, column: int) -> int:
     if len(text) > 40 or abs(number := int(text, 0) if text[:2] in ("0o", "0x") else int(text)) > SAFE_INTEGER:
-        raise SourceRefused("bad_number", "integers beyond 2^53 are not exact in JSON", line, column, "quote it")
+        raise SourceRefused(
+            "bad_number", "the integer is too large for JSON, which is exact up to 2^53", line, column, "quote it"
+        )
     return number
 
 

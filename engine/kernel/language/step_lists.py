@@ -12,7 +12,11 @@ def bodies(step: dict[str, Json], kind: str) -> list[tuple[str, list[dict[str, J
     found: list[tuple[str, list[dict[str, Json]]]] = []
     spec = step[kind]
     inside: dict[str, Any] = spec if isinstance(spec, dict) and kind != "set" else {}
-    found += [(key, inside[key]) for key in ("steps", "default") if _is_body(kind, key, inside)]
+    found += [
+        (key, inside[key])
+        for key in ("steps", "default")
+        if (kind in _WITH_BODY or kind == "workflow") and key in inside
+    ]
     found += [(f"case.{place}", case["steps"]) for place, case in enumerate(inside.get("cases", ()))]
     found += [(branch["name"], branch["steps"]) for branch in inside.get("branches", ())]
     found += [(key, step[key]) for key in ("then", "else", "on_timeout", "finally", "undo") if key in step]
@@ -45,7 +49,3 @@ def calendars_named(canonical: Mapping[str, Json]) -> set[str]:
 _WITH_BODY = frozenset({"repeat", "for_each", "graph", "net", "any_order", "selector", "group", "switch", "ext"})
 HOLDS_STEPS = _WITH_BODY | {"if", "parallel", "first"}
 """Kinds whose own steps run inside them."""
-
-
-def _is_body(kind: str, key: str, inside: dict[str, Any]) -> bool:
-    return (kind in _WITH_BODY or kind == "workflow") and key in inside

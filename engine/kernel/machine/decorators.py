@@ -29,7 +29,7 @@ class Decorator:
 
 
 def decorate_given(machine: "Machine", frame: Frame, step: Step) -> None:
-    """Let the decorators change what the body is given, the first named first; every attempt begins anew."""
+    """Apply the decorators to what the body is given, the first named first; every attempt begins anew."""
     changes = [(name, found.before) for name, found in _lent(machine, step) if found.before is not None]
     if not changes:
         return
@@ -46,7 +46,7 @@ def decorate_given(machine: "Machine", frame: Frame, step: Step) -> None:
 
 
 def decorate_result(machine: "Machine", step: Step, value: Json) -> Json:
-    """Let the decorators change the body's result, the first named last: it is the outermost."""
+    """Apply the decorators to the body's result, the first named last: it is the outermost."""
     for name, found in reversed(_lent(machine, step)):
         if found.after is not None:
             value = _changed(name, found.after, copied(value))

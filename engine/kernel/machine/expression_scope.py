@@ -1,4 +1,4 @@
-"""Give expressions their names.
+"""Resolve the names in expressions.
 
 State and results belong to the instance; a frame may lay its own over them (items, handlers, scopes). Reading goes
 outward from the frame. Only what an expression reads is looked up and handed to the library.
@@ -112,7 +112,7 @@ ROOTS: Mapping[str, Callable[["Machine", list[Frame]], Json]] = {
 
 
 def laid_over(under: dict[str, Json], layers: list[dict[str, Json] | None]) -> dict[str, Json]:
-    """Lay inner values over outer ones; layers come innermost first."""
+    """Merge inner values over outer ones; layers come innermost first."""
     own = [layer for layer in layers if layer]
     if not own:
         return under

@@ -83,7 +83,7 @@ class Tree:
         return [self.frames[number] for number in sorted(self.frames) if self.frames[number].wait is not None]
 
     def iteration(self, frame: Frame) -> str:
-        """Spell which rounds and items a frame is in."""
+        """Write which rounds and items a frame is in."""
         if not self.definition.has_rounds:
             return ""
         return "".join(reversed([found.pos for found in self.upward(frame) if found.pos is not None]))

@@ -25,7 +25,7 @@ def bounded(key: str) -> str:
 
 
 def occurrence(machine: Machine, frame: Frame) -> str:
-    """Spell which occurrence of its step a frame is."""
+    """Write which occurrence of its step a frame is."""
     return "".join(reversed([_mark(found) for found in machine.upward(frame)]))
 
 
@@ -36,14 +36,14 @@ def _mark(frame: Frame) -> str:
 
 
 def number(machine: Machine, what: str) -> int:
-    """Give an occurrence of something its number, from 0; none is given twice, whatever is tried again."""
+    """Return the number of an occurrence of something, from 0; none is used twice, whatever is tried again."""
     found = machine.occurrences.get(what, 0)
     machine.occurrences[what] = found + 1
     return found
 
 
-def carry(machine: Machine, frame: Frame, scope: Frame) -> None:
-    """Let a frame that moves under a scope further out take along where it was."""
+def carry_position(machine: Machine, frame: Frame, scope: Frame) -> None:
+    """Keep in a frame that moves under a scope further out where it was."""
     shown, sign = machine.iteration(frame), occurrence(machine, frame)
     frame.pos = shown[len(machine.iteration(scope)) :] or None
     frame.sign = sign[len(occurrence(machine, scope)) :]

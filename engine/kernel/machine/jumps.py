@@ -70,11 +70,11 @@ def go_back(line: Frame) -> None:
 
 
 def pass_mark(line: Frame) -> str | None:
-    """Spell a list's pass for positions; the first has no mark."""
+    """Write a list's pass for positions; the first has no mark."""
     return f"#{pass_of(line)}" if pass_of(line) > 1 else None
 
 
-def carry(frame: Frame, target: str | None) -> None:
-    """Let a list, or the step around it, hand a jump on that leads out of it."""
+def carry_jump(frame: Frame, target: str | None) -> None:
+    """Pass on a jump that leads out of a list, or out of the step around it."""
     if target is not None:
         frame.more = {**(frame.more or {}), "jump": target}

@@ -1,4 +1,4 @@
-"""Let what was fired run on: a scope ends only when what lingers in it has ended.
+"""Keep what was fired running: a scope ends only when what lingers in it has ended.
 
 Scopes are groups, branches, items, handlers, graphs, nets, any_order and the instance. A fired join is told to its parent
 at once and moves under the nearest scope, with its position and its names; its branches run to their end and count
@@ -6,7 +6,7 @@ for nothing.
 """
 
 from engine.kernel.effects import ErrorRecord
-from engine.kernel.machine.idempotency_keys import carry
+from engine.kernel.machine.idempotency_keys import carry_position
 from engine.kernel.machine.jumps import way_on
 from engine.kernel.machine.machine import COMPLETED, Machine
 from engine.kernel.machine.messages import Ended
@@ -24,11 +24,9 @@ def is_scope(machine: Machine, frame: Frame) -> bool:
     """Return whether a frame is a scope: a step of such a kind, or a list that is a branch, an item or a handler."""
     if frame.step is not None:
         return machine.step_of(frame).kind in SCOPE_KINDS
-    return frame.list is not None and (frame.role is not None or _is_branch(machine, frame))
-
-
-def _is_branch(machine: Machine, line: Frame) -> bool:
-    return machine.step_of(machine.frames[line.p]).kind in ("parallel", "for_each", "first")
+    return frame.list is not None and (
+        frame.role is not None or machine.step_of(machine.frames[frame.p]).kind in ("parallel", "for_each", "first")
+    )
 
 
 def scope_above(machine: Machine, frame: Frame) -> Frame:
@@ -37,9 +35,9 @@ def scope_above(machine: Machine, frame: Frame) -> Frame:
 
 
 def fire(machine: Machine, frame: Frame, value: Json, error: ErrorRecord | None = None) -> None:
-    """Tell the parent now, and let what still lives below run on under the nearest scope."""
+    """Report to the parent now; what still lives below continues under the nearest scope."""
     scope, to = scope_above(machine, frame), way_on(machine, frame, value)
-    carry(machine, frame, scope)
+    carry_position(machine, frame, scope)
     frame.env = carried_names(machine, frame, scope) or None
     message = Ended(frame.p, frame.n, frame.role, frame.step, frame.key, COMPLETED, value, error, to)
     _note_fired(machine, frame, value)
@@ -70,13 +68,13 @@ def _note_fired(machine: Machine, frame: Frame, value: Json) -> None:
 
 
 def dissolve(machine: Machine, frame: Frame) -> None:
-    """Let a fired frame go when its last branch has ended."""
+    """Remove a fired frame when its last branch has ended."""
     machine.queue.append(Ended(frame.p, frame.n, frame.role, frame.step, None, COMPLETED))
     machine.drop(frame)
 
 
 def told_lingering(machine: Machine, scope: Frame, _message: Ended) -> None:
-    """Look again at a scope that was held only by what lingered in it."""
+    """Check again a scope that was held only by what lingered in it."""
     if scope.held != "linger" or lingering(machine, scope):
         return
     scope.held = None

@@ -143,7 +143,7 @@ class Machine(Tree):
     # names
 
     def touch(self) -> None:
-        """Let expressions see what was just written."""
+        """Make what was just written visible to expressions."""
         self.version += 1
 
     def names(self, frame: Frame) -> Names:
@@ -154,7 +154,7 @@ class Machine(Tree):
         return known
 
     def _names_at(self, frame: Frame) -> Names:
-        """Take over the names of the frame above, unless this one lays its own over them."""
+        """Return the names of the frame above, unless this one has names of its own."""
         if frame.p and not _has_names(frame):
             return self.names(self.frames[frame.p])
         return Names(self, [found for found in self.upward(frame) if _has_names(found)])
@@ -198,7 +198,7 @@ class Machine(Tree):
             self.closed.append(ClosedWait(leaf.n, WaitKind(str(leaf.wait)), how))
 
     def handle(self, frame: Frame) -> None:
-        """Let a handler run in place of a body; the place that the body had under a throttle is free."""
+        """Run a handler in place of a body; the place that the body had under a throttle is free."""
         frame.phase, frame.place = "handling", None
 
     @property

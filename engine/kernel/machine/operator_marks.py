@@ -23,8 +23,8 @@ def note_operated(machine: Machine, frame: Frame) -> None:
             found.operated = True
 
 
-def tell_operated(machine: Machine, frame: Frame, *names: str) -> None:
-    """Let expressions know of a run that ends whether an operator intervened in it."""
+def mark_operated(machine: Machine, frame: Frame, *names: str) -> None:
+    """Keep for expressions whether an operator intervened in a run that ends."""
     for name in dict.fromkeys(names):
         if frame.operated:
             machine.write_result(frame, operated_key(name), True)

@@ -27,7 +27,7 @@ from engine.kernel.transitions import InstanceStatus, StepStatus
 
 
 def finish(machine: Machine, frame: Frame, outcome: str, value: Json, error: ErrorRecord | None) -> None:
-    """Let the attributes after a body act now that it is over, then end the step."""
+    """Apply the attributes that follow a body, then end the step."""
     AFTER_BODY[outcome](machine, frame, value, error)
 
 
@@ -210,12 +210,12 @@ def fail(machine: Machine, frame: Frame, error: ErrorRecord, status: StepStatus 
 
 
 def _forget(machine: Machine, frame: Frame, step: Step) -> None:
-    """Let a step that failed have no result, not even that of an earlier run."""
+    """Remove the result of a step that failed, also that of an earlier run."""
     machine.forget_result(frame, KINDS[step.kind].result_name(step))
 
 
 def _handled(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
-    """Look for the first `on_error` of the step that matches."""
+    """Find the first `on_error` of the step that matches."""
     step = machine.step_of(frame)
     handlers = step.spec.get("on_error")
     if handlers is None:
@@ -228,7 +228,7 @@ def _handled(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
 
 
 def _caught(machine: Machine, frame: Frame, error: ErrorRecord) -> bool:
-    """Look for the first `on: error` handler of the host that matches."""
+    """Find the first `on: error` handler of the host that matches."""
     handlers = machine.step_of(frame).spec.get("on", ())
     catching = [(f"on.{n}", one["error"]) for n, one in enumerate(handlers) if "error" in one]
     return _first_match(machine, frame, error, catching)

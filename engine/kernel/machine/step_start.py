@@ -11,7 +11,7 @@ from typing import Any
 from engine.kernel.effects import Closing, WaitKind
 from engine.kernel.errors import ErrorClass, StepError
 from engine.kernel.machine.decorators import decorate_given
-from engine.kernel.machine.jumps import carry, go_back, is_back, pass_mark
+from engine.kernel.machine.jumps import carry_jump, go_back, is_back, pass_mark
 from engine.kernel.machine.machine import COMPLETED, SKIPPED, Machine
 from engine.kernel.machine.messages import Ended
 from engine.kernel.machine.redoable import note_acted
@@ -60,7 +60,7 @@ def _when(machine: Machine, frame: Frame, step: Step) -> bool:
 
 
 def _input(machine: Machine, frame: Frame, step: Step) -> bool:
-    """Lay the step's input over the state, for all inside it."""
+    """Merge the step's input over the state, for all inside it."""
     values = step.spec["input"].of(machine.names(frame))
     check = step.spec.get("input_schema")
     values, problems = check(values) if check is not None else (values, ())
@@ -82,7 +82,7 @@ def _scope(machine: Machine, frame: Frame, step: Step) -> bool:
 def _enabled_while(machine: Machine, frame: Frame, step: Step) -> bool:
     if step.spec["enabled_while"].holds(machine.names(frame)):
         return True
-    hold(machine, frame, "enabled")
+    hold_step(machine, frame, "enabled")
     return False
 
 
@@ -94,7 +94,7 @@ def _mutex(machine: Machine, frame: Frame, step: Step) -> bool:
             line.append(frame.n)
     if may_hold(machine, frame, step):
         return True
-    hold(machine, frame, "mutex")
+    hold_step(machine, frame, "mutex")
     return False
 
 
@@ -106,7 +106,7 @@ def _throttle(machine: Machine, frame: Frame, step: Step) -> bool:
     ):
         return True
     frame.place = [key, step.spec["throttle"]["limit"]]
-    hold(machine, frame, "throttle")
+    hold_step(machine, frame, "throttle")
     _look_later(machine, frame)
     return False
 
@@ -125,7 +125,7 @@ def _rate_limit(machine: Machine, frame: Frame, step: Step) -> bool:
     seconds = period_of(spec["per"].of(machine.names(frame)), "rate_limit.per").length.total_seconds()
     again = machine.environment.admit(key, spec["limit"], seconds) if machine.environment.admit is not None else None
     if again is not None:
-        hold(machine, frame, "rate_limit")
+        hold_step(machine, frame, "rate_limit")
         machine.wait(frame, WaitKind.TIMER, due=again, role="rate_limit")
     return again is None
 
@@ -166,7 +166,7 @@ def may_hold(machine: Machine, frame: Frame, step: Step) -> bool:
     return all(frame.n not in line or line[0] == frame.n for line in lines)
 
 
-def hold(machine: Machine, frame: Frame, why: str) -> None:
+def hold_step(machine: Machine, frame: Frame, why: str) -> None:
     """Hold a step, or a further attempt of it, until something resumes it."""
     frame.held = why
     if frame.attempt > 1:
@@ -306,7 +306,7 @@ def _jump(machine: Machine, line: Frame, source: str, target: str) -> None:
     """Continue at the step named; a list that does not hold it ends and hands the jump on."""
     place = machine.definition.lists[line.list or ""].place.get(target)
     if place is None:
-        carry(line, target)
+        carry_jump(line, target)
         end_line(machine, line)
         return
     if is_back(machine, line, source, target):

@@ -30,7 +30,7 @@ def watch_named(machine: Machine, frame: Frame, role: str) -> Frame | None:
 
 
 def watch_time(machine: Machine, frame: Frame, step: Step) -> None:
-    """Let the time of a step run, unless it does already."""
+    """Start the timer of a step, unless it runs already."""
     if "timeout" in step.spec and watch_named(machine, frame, "timeout") is None:
         _timeout(machine, frame, step)
 

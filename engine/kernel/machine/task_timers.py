@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from engine.kernel.effects import ChangeTask, Closing, TellPeople, WaitKind
+from engine.kernel.effects import ChangeTask, Closing, NotifyPeople, WaitKind
 from engine.kernel.errors import expression_error
 from engine.kernel.machine.expression_scope import Names
 from engine.kernel.machine.machine import Machine
@@ -27,7 +27,7 @@ def watch_task(
     if promised_at is not None:
         machine.wait(frame, WaitKind.TIMER, due=promised_at, role="sla", side=True)
     if "notify" in task:
-        tell(machine, frame, leaf, "notify", task["notify"])
+        notify(machine, frame, leaf, "notify", task["notify"])
     for family in FAMILIES:
         for place, spec in enumerate(task.get(family, ())):
             _open_timer(machine, frame, f"{family}.{place}", spec, task.get("calendar"))
@@ -60,7 +60,7 @@ def ring_task(machine: Machine, frame: Frame, role: str, spec: Mapping[str, Any]
     if family == "escalate":
         _change(machine, frame, leaf, spec)
     if family == "remind" or "notify" in spec:
-        tell(machine, frame, leaf, role, spec)
+        notify(machine, frame, leaf, role, spec)
 
 
 def _task_leaf(machine: Machine, frame: Frame) -> Frame | None:
@@ -82,12 +82,12 @@ def _change(machine: Machine, frame: Frame, leaf: Frame, spec: Mapping[str, Any]
     )
 
 
-def tell(machine: Machine, frame: Frame, leaf: Frame, role: str, spec: Mapping[str, Any]) -> None:
+def notify(machine: Machine, frame: Frame, leaf: Frame, role: str, spec: Mapping[str, Any]) -> None:
     """Request an e-mail to the people whom the author names, or to the task's candidates where none is named."""
     names, why = machine.names(frame), role.split(".")[0]
     to = _listed(spec, "notify" if why == "escalate" else "to", names)
     machine.effects.append(
-        TellPeople(
+        NotifyPeople(
             token=leaf.n,
             step=machine.step_of(frame).id,
             why=why,

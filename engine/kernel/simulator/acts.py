@@ -24,9 +24,9 @@ from engine.kernel.simulator.people import Person, Refused
 from engine.kernel.simulator.permissions import (
     UNNAMED,
     choose_person,
-    refuse_act,
-    refuse_given,
-    refuse_redo,
+    forbid_act,
+    forbid_assignment,
+    forbid_redo,
     refuse_unseen,
 )
 from engine.kernel.simulator.world import World
@@ -45,7 +45,7 @@ def complete(world: World, instance: Instance, task: Task | None, by: str | None
     """Complete a task as a person; an open one is claimed in the same act."""
     task = _there(task)
     person = world.person(by or choose_person(world, task))
-    refuse_act(task, person, answers=True)
+    forbid_act(task, person, answers=True)
     answer = checked_answer(task, attach_files(task, given))
     if instance.definition.claims_decide and task.claimed_by is None and not task.task.rules.several:
         world.send(instance, TaskClaimed(task.wait.token, person.name))
@@ -94,7 +94,7 @@ def _act_claim(play: "Play", instance: Instance, act: Mapping[str, Json]) -> Non
 
 
 def _claim(play: "Play", instance: Instance, task: Task, person: Person) -> None:
-    refuse_act(task, person)
+    forbid_act(task, person)
     if task.claimed_by is not None:
         return
     _refuse_shared(task.task)
@@ -104,7 +104,7 @@ def _claim(play: "Play", instance: Instance, task: Task, person: Person) -> None
 
 
 def _tell_engine(play: "Play", instance: Instance, event: TaskClaimed | TaskReleased) -> None:
-    """Let a claim or release move the instance, where its definition picks among offers by that."""
+    """Deliver a claim or release to the instance, where its definition picks among offers by that."""
     if instance.definition.claims_decide:
         play.world.send(instance, event)
 
@@ -140,7 +140,7 @@ def _own(play: "Play", instance: Instance, act: Mapping[str, Json], word: str) -
     """Return a task and the person who holds it and acts."""
     task = _there(instance.find_task(str(act[word])))
     person = play.world.person(str(act.get("by") or task.assignee or choose_person(play.world, task)))
-    refuse_act(task, person)
+    forbid_act(task, person)
     if task.assignee is None:
         raise Refused("status", "it is nobody's")
     return task, person
@@ -174,7 +174,7 @@ def _wait_no_more(play: "Play", instance: Instance, task: Task) -> None:
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["skip"])))
     person = play.world.person(str(act.get("by") or choose_person(play.world, task)))
-    refuse_act(task, person)
+    forbid_act(task, person)
     if "skip" not in task.task.rules.allow:
         raise Refused("refused", "the task may not be skipped")
     reason = skip_reason(act)
@@ -186,7 +186,7 @@ def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
 def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
     task = _there(instance.find_task(str(act["redo"])))
     person = play.world.person(str(act.get("by") or next(iter(task.answered_by), UNNAMED)))
-    refuse_redo(task, person)
+    forbid_redo(task, person)
     if instance.status in TERMINAL_INSTANCE:
         raise Refused("moved_on", "the case is over")
     _refuse_to_set_aside(instance, task, person)
@@ -199,7 +199,7 @@ def _act_redo(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None
 
 
 def _claim_again(play: "Play", instance: Instance, step: str, person: Person, *, since: int) -> None:
-    """Give what is done again to the person who had answered it, if it is offered to them."""
+    """Assign what is done again to the person who had answered it, if it is offered to them."""
     opened = (one for one in instance.open_tasks() if one.wait.token > since and one.wait.step == step)
     fresh = next(opened, None)
     if fresh is not None and fresh.assignee is None:
@@ -234,7 +234,7 @@ def _act_assign(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
     _refuse_shared(task.task)
     name = receiver(act)
     if name is not None:
-        refuse_given(task, play.world.person(name))
+        forbid_assignment(task, play.world.person(name))
     _hand_over(play, instance, task, name)
 
 
@@ -295,13 +295,13 @@ def _act_signal(play: "Play", instance: Instance, act: Mapping[str, Json]) -> No
 
 
 def _act_advance(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
-    """Let time pass; timers fire one by one at their time."""
+    """Move the clock on; timers fire one by one at their time."""
     until = parse_period(str(act["advance"])).after(play.world.now)
     play.let_time_pass(until)
 
 
 def _act_outage(play: "Play", _instance: Instance, act: Mapping[str, Json]) -> None:
-    """Let the clock jump; what fell due meanwhile is seen at the end."""
+    """Make the clock jump; what fell due meanwhile is seen at the end."""
     play.world.now = parse_period(str(act["outage"])).after(play.world.now)
     play.let_time_pass(play.world.now)
 

@@ -74,7 +74,7 @@ class Turns:
     free_at: dict[str, datetime] = field(default_factory=dict)
 
     def admit(self, now: datetime, key: str, limit: int, seconds: float) -> Any:
-        """Let a step continue, or return when to ask again."""
+        """Admit a step, or return when to ask again."""
         window = timedelta(seconds=seconds)
         taken_until = max(self.free_at.get(key, now), now) + window / limit
         if taken_until - now > window:

@@ -42,7 +42,7 @@ def compare(found: Json, wanted: Json, where: str) -> list[str]:
 
 
 def describe(play: "Play", instance: Instance) -> dict[str, Json]:
-    """Tell everything a test may ask for, as JSON."""
+    """Return everything that a test may ask for, as JSON."""
     return {
         "status": instance.status.value,
         "outcome": instance.outcome,
@@ -50,14 +50,14 @@ def describe(play: "Play", instance: Instance) -> dict[str, Json]:
         "state": instance.snapshot.state if instance.snapshot is not None else {},
         "results": instance.snapshot.results if instance.snapshot is not None else {},
         "error": error_names(instance.error) if instance.error is not None else None,
-        "path": path_of(instance),
+        "path": ids_passed(instance),
         "tasks": [task.wait.step for task in instance.open_tasks()],
-        "waits": dict(waits_of(instance)),
+        "waits": dict(open_waits(instance)),
         "now": play.world.spell(play.world.now),
     }
 
 
-def path_of(instance: Instance) -> list[str]:
+def ids_passed(instance: Instance) -> list[str]:
     """List the ids written by the author in the order begun, once per run, skipped ones left out."""
     skipped = {run.run for run in instance.trace if run.status.value == "skipped"}
     seen: set[int] = set()
@@ -69,7 +69,7 @@ def path_of(instance: Instance) -> list[str]:
     return path
 
 
-def waits_of(instance: Instance) -> Counter[str]:
+def open_waits(instance: Instance) -> Counter[str]:
     """Count the open waits by kind, watches left out."""
     return Counter(wait.kind.value for wait in instance.waits.values() if not wait.side)
 
@@ -91,7 +91,7 @@ def _described(name: str) -> Callable[["Play", Any, Json], list[str]]:
 
 
 def _expect_waits(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    found = waits_of(instance)
+    found = open_waits(instance)
     return compare({kind: found[kind] for kind in wanted}, wanted, "waits")
 
 
@@ -165,7 +165,7 @@ def _expect_requests(_play: "Play", instance: Instance, wanted: Json) -> list[st
 
 
 def _expect_keys(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    """Look at the keys under which calls were made, the id of the instance written as `instance`."""
+    """Compare the keys under which calls were made, the id of the instance written as `instance`."""
     own, failures = f"{instance.facts.id}:", []
     for step, asked in wanted.items():
         keys = [call.key for name, call in instance.requests if name == step]
@@ -207,7 +207,7 @@ def _expect_counts(_play: "Play", instance: Instance, wanted: Json) -> list[str]
 
 
 def _expect_order(_play: "Play", instance: Instance, wanted: Json) -> list[str]:
-    path = path_of(instance)
+    path = ids_passed(instance)
     failures = []
     for before, after in wanted:
         if before not in path or after not in path or path.index(before) > path.index(after):

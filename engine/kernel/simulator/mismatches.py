@@ -11,7 +11,7 @@ _PLACE = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def differs(where: str, found: Json, wanted: Json) -> str:
-    """Say that something is not what was expected."""
+    """Describe something that is not what was expected."""
     place = _PLACE.fullmatch(where)
     say = SAID.get(place[1]) if place else None
     if place is None or say is None:
@@ -21,12 +21,12 @@ def differs(where: str, found: Json, wanted: Json) -> str:
 
 
 def lacks(where: str, wanted: Json) -> str:
-    """Say that something expected is not there."""
+    """Describe something expected that is not there."""
     return f"{where} is missing, where {spelled(wanted)} was expected"
 
 
 def spelled(value: Json) -> str:
-    """Spell a value as a test writes it, shortened where it is long."""
+    """Write a value as a test does, shortened where it is long."""
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -47,7 +47,7 @@ def read_people(given: Mapping[str, Json]) -> dict[str, Person]:
     }
 
 
-def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
+def forbid_person(task: OpenTask, person: Person, inside: Collection[str] = ()) -> None:
     """Refuse a person who may not do a task, also if they are no candidate; `inside` took part in children that still run."""
     if person.level < task.min_level:
         raise Refused("level", f"level {task.min_level} is needed")
@@ -59,7 +59,7 @@ def refuse_person(task: OpenTask, person: Person, inside: Collection[str] = ()) 
 
 def refuse_actor(task: OpenTask, assignee: str | None, person: Person, inside: Collection[str] = ()) -> None:
     """Refuse a person who may not act on a task as its author wrote it."""
-    refuse_person(task, person, inside)
+    forbid_person(task, person, inside)
     if assignee is not None and person.name != assignee:
         raise Refused("not_candidate", f"the task is {assignee}'s")
     offered = task.roles or task.users
@@ -89,14 +89,14 @@ def _checked_above(instance: "Instance") -> set[str]:
         return set()
     (parent, token), since = instance.parent, spell_moment(instance.facts.started_at)
     step = parent.waits[token].step if token in parent.waits else ""
-    looking = {one.wait.step for one in parent.tasks.values() if _looks_into(one.wait.task, step)}
+    looking = {
+        one.wait.step
+        for one in parent.tasks.values()
+        if one.wait.task is not None and step in one.wait.task.rules.not_inside
+    }
     people = parent.snapshot.people if parent.snapshot is not None else {}
     own = {name for one in looking for name, at in people.get(one, {}).items() if at >= since}
     return own | _checked_above(parent)
-
-
-def _looks_into(task: OpenTask | None, step: str) -> bool:
-    return task is not None and step in task.rules.not_inside
 
 
 def everybody_in(instance: "Instance") -> dict[str, str]:
@@ -138,7 +138,7 @@ def _fitting_manager(world: "World", instance: "Instance", task: OpenTask, insid
     name = world.manager_of(starter) if starter else None
     try:
         if name is not None:
-            refuse_person(task, world.person(name), inside)
+            forbid_person(task, world.person(name), inside)
     except Refused:
         return None
     return name

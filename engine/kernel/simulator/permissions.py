@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.kernel.simulator.instance import Task
-from engine.kernel.simulator.people import USUAL_LEVEL, Person, Refused, people_inside, refuse_person
+from engine.kernel.simulator.people import USUAL_LEVEL, Person, Refused, forbid_person, people_inside
 from engine.kernel.transitions import TaskStatus
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ UNNAMED = "somebody"
 MOST_INVENTED = 1_000
 
 
-def refuse_act(task: Task, person: Person, *, answers: bool = False) -> None:
+def forbid_act(task: Task, person: Person, *, answers: bool = False) -> None:
     """Refuse a person who may not act on a task now; a second answer gets its own refusal."""
     try:
         if answers and task.status is TaskStatus.COMPLETED and person.name in task.answered_by:
@@ -32,14 +32,14 @@ def refuse_act(task: Task, person: Person, *, answers: bool = False) -> None:
         raise unseen(refusal.rule) from refusal
 
 
-def refuse_given(task: Task, person: Person) -> None:
+def forbid_assignment(task: Task, person: Person) -> None:
     """Refuse to assign a task to a person who may not do it, whatever its present assignee."""
     _refuse_unfit(task, person)
     if (task.task.roles or task.task.users) and not _is_offered(task, person):
         raise Refused("not_candidate", "they are not a candidate of the task")
 
 
-def refuse_redo(task: Task, person: Person) -> None:
+def forbid_redo(task: Task, person: Person) -> None:
     """Refuse a person who may not have an answered task done again."""
     refuse_unseen(task, person)
     if task.status is not TaskStatus.COMPLETED:
@@ -79,7 +79,7 @@ def sees(task: Task, person: Person) -> bool:
 
 
 def _refuse_unfit(task: Task, person: Person) -> None:
-    refuse_person(task.task, person, people_inside(task.instance, task.task))
+    forbid_person(task.task, person, people_inside(task.instance, task.task))
     if person.name in task.answered_by:
         raise Refused("answered", "each person answers once")
 
@@ -115,7 +115,7 @@ def choose_person(world: "World", task: Task) -> str:
 
 def _may(task: Task, person: Person) -> bool:
     try:
-        refuse_act(task, person)
+        forbid_act(task, person)
     except Refused:
         return False
     return True
@@ -131,7 +131,7 @@ def _candidates(world: "World", task: Task) -> Iterator[str]:
 
 
 def _able(world: "World", task: Task, name: str) -> None:
-    """Give a person whom the test does not describe the required level and a role."""
+    """Set the required level and a role of a person whom the test does not describe."""
     if name not in world.people:
         known = world.person(name)
         level = max(USUAL_LEVEL, task.task.min_level, known.level)
@@ -153,7 +153,7 @@ def _invented_person(world: "World", task: Task) -> str:
 def _fits(task: Task, person: Person) -> bool:
     """Return whether the task could be assigned to a person, were it still open."""
     try:
-        refuse_given(task, person)
+        forbid_assignment(task, person)
     except Refused:
         return False
     return True

@@ -81,7 +81,7 @@ class Play:
         given = [(family, str(name)) for family in ("answers", "calls") for name in self.test.get(family) or ()]
         return [(family, name) for family, name in given if f"{family}:{name}" not in self.world.used]
 
-    def tell_unused(self) -> None:
+    def fail_unused(self) -> None:
         """Fail a test that answers what does not come: it was meant for something else."""
         for family, name in self.unused() if self.main is not None else ():
             why = "no such task was there to be answered" if family == "answers" else "no such call was made"
@@ -146,7 +146,7 @@ class Play:
         return next(iter(found), None), {**act, word: task}
 
     def settle(self) -> None:
-        """Let everything that is pending happen."""
+        """Carry out everything that is pending."""
         self.world.settle()
 
     def let_time_pass(self, until: datetime) -> None:
@@ -235,7 +235,7 @@ def run_test(
     try:
         play = Play({**(others or {}), definition.name: definition}, definition.name, test, setup)
         play.run()
-        play.tell_unused()
+        play.fail_unused()
     except OverBudget as problem:
         return Report(name, (f"the test is too long: {problem}",), over_budget=True)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as problem:

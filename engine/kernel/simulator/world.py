@@ -17,11 +17,11 @@ from engine.kernel.effects import (
     Effect,
     Emit,
     MakeCallLater,
+    NotifyPeople,
     OpenTask,
     PauseClock,
     ResumeClock,
     StartChild,
-    TellPeople,
     Wait,
     WaitKind,
 )
@@ -146,7 +146,7 @@ class World:
         return applied
 
     def settle(self) -> None:
-        """Let everything that is pending happen: what a slice starts begins before anything else."""
+        """Carry out everything that is pending: what a slice starts begins before anything else."""
         turns = 0
         while self.starts or self.pending:
             turns += 1
@@ -234,7 +234,7 @@ class World:
             f"calls:{instance.label}/{effect.step}".replace(":/", ":")
         )  # made, though nobody hears the answer
 
-    def _tell(self, instance: Instance, effect: TellPeople) -> None:
+    def _notify(self, instance: Instance, effect: NotifyPeople) -> None:
         record = {"notice": effect.step, "key": effect.why, "payload": {"to": list(effect.to)} if effect.to else None}
         instance.emitted.append({name: value for name, value in record.items() if value is not None})
 
@@ -387,7 +387,7 @@ _EFFECTS: Mapping[type, Any] = {
     CancelChild: World._cancel_child,
     Emit: World._emit,
     MakeCallLater: World._send_call,
-    TellPeople: World._tell,
+    NotifyPeople: World._notify,
     ChangeTask: World._change,
     BarPeople: World._bar,
     PauseClock: World._pause,

@@ -21,7 +21,7 @@ def _workflow(machine: Machine, frame: Frame, step: Step) -> None:
     if step.body.get("embed"):
         start_embedded(machine, frame, step, given)
         return
-    allow_birth(machine, own_life=False)
+    allow_start(machine, own_life=False)
     leaf = machine.wait(frame, WaitKind.CHILD, name=step.body["name"])
     name, version, new = step.body["name"], str(step.body["version"]), _new_id(machine, leaf.n)
     leaf.more = {"child": new or name, "version": _known_version(machine, name, version)}
@@ -39,7 +39,7 @@ def _so_far(machine: Machine, frame: Frame, step: Step) -> Json:
     return embedded_value(machine, frame, step) if step.body.get("embed") else None
 
 
-def allow_birth(machine: Machine, *, own_life: bool) -> None:
+def allow_start(machine: Machine, *, own_life: bool) -> None:
     """Fail the step where one more instance may not be started: chains of starts have an end."""
     refuse = machine.environment.refuse_new_instance
     refusal = refuse(own_life, machine.waited) if refuse is not None else None
@@ -90,7 +90,7 @@ def _error(frame: Frame, event: ChildEnded) -> ErrorRecord:
 
 def _continue_with(machine: Machine, frame: Frame, step: Step) -> None:
     """Start another workflow and continue."""
-    allow_birth(machine, own_life=True)
+    allow_start(machine, own_life=True)
     given, new = _input(machine, frame, step), _new_id(machine, frame.n)
     machine.note_input(frame, given)
     machine.effects.append(

@@ -68,7 +68,7 @@ def _any_order_told(machine: Machine, frame: Frame, step: Step, message: Ended) 
 
 
 def happened(machine: Machine, frame: Frame) -> None:
-    """Let something that completed pick its branch in every offer around it."""
+    """Pick the branch of something that completed in every offer around it."""
     below = frame
     for found in list(machine.upward(frame)):
         if found is not frame and _is_offer(machine, found):
@@ -77,7 +77,7 @@ def happened(machine: Machine, frame: Frame) -> None:
 
 
 def claimed(machine: Machine, leaf: Frame) -> bool:
-    """Let a claim pick where the start picks; return whether it did."""
+    """Pick by a claim where the start picks; return whether it did."""
     picked, below = False, leaf
     for found in list(machine.upward(leaf)):
         if _is_offer(machine, found) and _start_picks(machine, found) and (found.more or {})["picked"] is None:

@@ -16,7 +16,7 @@ from engine.kernel.machine.step_table import KINDS, Kind
 from engine.kernel.program import Step
 from engine.kernel.signals import Json
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.steps.children import allow_birth
+from engine.kernel.steps.children import allow_start
 
 
 def _set(machine: Machine, frame: Frame, step: Step) -> None:
@@ -70,7 +70,7 @@ LONGEST_TITLE = 200
 
 
 def read_head(machine: Machine, root: Frame) -> None:
-    """Give an instance that begins the state, reference and title that its template's head says."""
+    """Set the state, reference and title of an instance that begins, as its template's head says."""
     head = machine.definition.head
     names = machine.names(root)
     if "state" in head:
@@ -90,7 +90,7 @@ def _set_title(machine: Machine, spec: Any, names: Any) -> None:
 
 
 def _begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> None:
-    """Give an instance its reference; one that it was given stays, and has parts only where it is the author's own."""
+    """Set the reference of an instance; one that it was given stays, and has parts only where it is the author's own."""
     given = machine.reference
     if given is None:
         set_reference(machine, spec, names)
@@ -102,17 +102,17 @@ def _begin_reference(machine: Machine, spec: Mapping[str, Any], names: Any) -> N
 
 
 def _decide(machine: Machine, frame: Frame, step: Step) -> None:
-    """Look up a decision table."""
+    """Evaluate a decision table."""
     names = machine.names(frame)
     inputs = step.body["inputs"].of(names) | (edited(frame) or {})
     machine.note_input(frame, inputs)
-    rows = [row for row in step.body["rows"] if _row_holds(row["when"].of(names), inputs)]
+    rows = [
+        row
+        for row in step.body["rows"]
+        if all(cell_holds(cell, inputs.get(name)) for name, cell in row["when"].of(names).items())
+    ]
     value = HITS[step.body["hit"]](machine, step, rows, names)
     machine.finish(frame, COMPLETED, value)
-
-
-def _row_holds(cells: Mapping[str, Json], inputs: Mapping[str, Json]) -> bool:
-    return all(cell_holds(cell, inputs.get(name)) for name, cell in cells.items())
 
 
 def cell_holds(cell: Json, value: Json) -> bool:
@@ -210,7 +210,7 @@ def _send_signal(machine: Machine, _frame: Frame, step: Step, names: Any, payloa
 
 
 def _send_event(machine: Machine, _frame: Frame, step: Step, names: Any, payload: Json) -> None:
-    allow_birth(machine, own_life=True)
+    allow_start(machine, own_life=True)
     key = as_text(step.body["key"].of(names)) if "key" in step.body else None
     machine.effects.append(Emit("event", as_text(step.body["event"].of(names)), key, copied(payload)))
 

@@ -35,20 +35,16 @@ def _could_run(net: "Net", name: str, coming: set[str]) -> bool:
     if join in ("each", "or"):
         return True
     if join == "all":
-        return all(_enough(net, edge, coming) for edge in entries)
+        return all(edge in coming or net.tokens.get(edge, 0) >= net.take_of(edge) for edge in entries)
     wanted = min(1 if join == "any" else int(join), len(entries))
     return _round_could_run(set(net.rounds.get(name, ())), set(entries), there, wanted)
 
 
 def _round_could_run(came: set[str], entries: set[str], there: set[str], wanted: int) -> bool:
-    """Return whether a counting join could run: in its open round, or after the entries that this one still lacks."""
+    """Return whether a counting join could run: in its open round, or once the entries that the round still lacks have come."""
     if len(came) < wanted:
         return len(came | there) >= wanted
     return entries - came <= there and len(there) >= wanted
-
-
-def _enough(net: "Net", edge: str, coming: set[str]) -> bool:
-    return edge in coming or net.tokens.get(edge, 0) >= net.take_of(edge)
 
 
 def reaches(net: "Net", begin: Iterable[str], wanted: Iterable[str], barrier: str) -> bool:

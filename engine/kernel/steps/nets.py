@@ -58,7 +58,7 @@ class Net:
         return self.steps[name].spec.get("join", "each")
 
     def put(self, edge: str, count: int = 1) -> None:
-        """Lay tokens on an edge."""
+        """Put tokens on an edge."""
         self.tokens[edge] = self.tokens.get(edge, 0) + count
 
     def take(self, edge: str, count: int = 1) -> None:
@@ -87,7 +87,7 @@ def edges(step: Step) -> list[dict[str, Any]]:
 
 
 def _net(machine: Machine, frame: Frame, step: Step) -> None:
-    """Lay the first token before the step where the net begins."""
+    """Put the first token before the step where the net begins."""
     steps = machine.definition.lists[step.lists["steps"]].steps
     if not steps:
         machine.finish(frame, COMPLETED)
@@ -129,7 +129,7 @@ def _chosen(net: Net, step: Step) -> Iterator[tuple[str, int]]:
 
 
 def _arrive(net: Net, edge: str) -> None:
-    """Look at a step's join when a token has come."""
+    """Check a step's join when a token has come."""
     if not net.tokens.get(edge):
         return
     name = edge.split(">")[1]
@@ -191,7 +191,7 @@ def _cancel_rest(net: Net, name: str, came: list[str]) -> None:
             del net.tokens[edge]
 
 
-def settle(machine: Machine, frame: Frame) -> bool:
+def settle_net(machine: Machine, frame: Frame) -> bool:
     """When nothing else is ready: let a free OR-join run, or end the net; return whether something moved."""
     net = Net(machine, frame)
     name = _free_join(net)
@@ -208,7 +208,9 @@ def settle(machine: Machine, frame: Frame) -> bool:
 
 def _free_join(net: Net) -> str | None:
     """Find the first OR-join that no further token can reach; if all wait only for each other, the first of them."""
-    waiting = [name for name in net.steps if net.join(name) == "or" and _entered(net, name)]
+    waiting = [
+        name for name in net.steps if net.join(name) == "or" and any(net.tokens.get(edge) for edge in net.entries(name))
+    ]
     for name in waiting:
         if not _awaits(net, name, {name}):
             return name
@@ -219,10 +221,6 @@ def _free_join(net: Net) -> str | None:
             return next(name for name in waiting if name in frozen)
         frozen = free
     return None
-
-
-def _entered(net: Net, name: str) -> bool:
-    return any(net.tokens.get(edge) for edge in net.entries(name))
 
 
 def _awaits(net: Net, name: str, frozen: set[str]) -> bool:

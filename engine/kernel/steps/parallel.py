@@ -193,11 +193,10 @@ def _by_key(entry: list[Json]) -> Any:
 
 def _earlier_lingers(machine: Machine, frame: Frame) -> bool:
     earlier = machine.running(str(frame.step))
-    return any(found.role == "linger" and found.n < frame.n and found.p in _above(machine, frame) for found in earlier)
-
-
-def _above(machine: Machine, frame: Frame) -> set[int]:
-    return {found.n for found in machine.upward(frame)}
+    return any(
+        found.role == "linger" and found.n < frame.n and found.p in {above.n for above in machine.upward(frame)}
+        for found in earlier
+    )
 
 
 def _close(machine: Machine, frame: Frame, step: Step, outcome: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.kernel.errors import ErrorClass, StepError, business_error, expression_error
 from engine.kernel.machine.expression_scope import With
-from engine.kernel.machine.jumps import carry
+from engine.kernel.machine.jumps import carry_jump
 from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
 from engine.kernel.machine.messages import Ended
 from engine.kernel.machine.step_start import open_list, open_step
@@ -29,7 +29,7 @@ def _ext(machine: Machine, frame: Frame, step: Step) -> None:
 
 def pass_on(machine: Machine, frame: Frame, _step: Step, message: Ended) -> None:
     """End as the list ended; a jump that leads out of it continues from here."""
-    carry(frame, message.to)
+    carry_jump(frame, message.to)
     machine.finish(frame, message.outcome, message.value, message.error)
 
 

@@ -52,7 +52,7 @@ def _signal(machine: Machine, frame: Frame, step: Step) -> None:
 
 
 def take_early(machine: Machine, name: str, key: str | None, ttl: Json) -> tuple[bool, Json]:
-    """Look whether a signal of this name came early and is not too old."""
+    """Take a signal of this name that came early and is not too old."""
     for place, (kept, kept_key, payload, came) in enumerate(machine.early):
         if kept != name or kept_key not in (None, key):
             continue

@@ -1,7 +1,7 @@
-"""What an author rules about a task besides what people see of it: who may do what with it, and which files it takes.
+"""The rules that an author sets for a task, apart from what people see of it: who may do what with it, and which files it takes.
 
 A task's row keeps the rules as JSON under the language's names, in the column `extra`; nothing but this module knows that form.
-A rule that says what holds anyway is not written, so that SQL can ask whether a task has a rule by asking for its key.
+A rule with its default value is not written, so that SQL can ask whether a task has a rule by asking for its key.
 """
 
 from collections.abc import Mapping

@@ -177,7 +177,7 @@ class Calendar:
         return total
 
     def _pass_calendar_time(self, moment: datetime, period: Period) -> datetime:
-        """Let months and weeks pass on the wall's clock, so that summer time does not shift the hour."""
+        """Add months and weeks by the wall clock, so that summer time does not shift the hour."""
         try:
             return first_moment(self.zone, period.after(wall_of(self.zone, moment)))
         except (OverflowError, ValueError) as error:

@@ -133,7 +133,7 @@ class CronSchedule:
         return self._fields.walls_after(start, self.calendar.is_business_day, last_day)
 
     def _settle(self, wall: datetime) -> Slot | None:
-        """Give a wall-clock time its one moment of the day."""
+        """Return the one moment of a wall-clock time."""
         again = comes_again(self._zone, wall)
         if again >= NO_TIME:
             return self._slot(moment_of(self._zone, wall))

@@ -63,7 +63,7 @@ class Place:
 
     @property
     def _highest(self) -> int:
-        """Let a week end on Sunday, too: 7 is 0."""
+        """Return the highest value; a week may also end on Sunday: 7 is 0."""
         return 7 if self.name == "weekday" else self.high
 
 
@@ -208,7 +208,7 @@ def _read_special(place: Place, text: str) -> Part | None:
         return Part("l")
     if place is WEEKDAY and (match := _NTH.fullmatch(text)):
         if not 1 <= int(match["nth"]) <= 5:
-            raise CronError("cron_value", f"{text!r}: a month has no weekday number {match['nth']}")
+            raise CronError("cron_value", f"{text!r}: a month has each weekday at most 5 times", "1 to 5 after #")
         return Part(f"{place.number(match['weekday']) % 7}#{match['nth']}", special=True)
     if place is WEEKDAY and (match := _LAST.fullmatch(text)) and bool(match["before"]) != bool(match["after"]):
         return Part(f"l{place.number(match['before'] or match['after']) % 7}", special=True)
@@ -269,7 +269,7 @@ def _assemble(texts: list[str], parts: list[list[Part]]) -> CronFields:
 
 
 def _expand(parts: list[list[Part]], texts: list[str]) -> tuple[list[list[int | str]], dict[int, set[Nth]]]:
-    """Let croniter expand five fields; seconds go alone, in the minutes' place: with six it does not know Sunday as 7."""
+    """Expand five fields with croniter; seconds go separately, in the minutes' place: with six it does not know Sunday as 7."""
     plain = [",".join(part.text for part in field) for field in parts]
     try:
         expanded, nth = croniter.expand(" ".join(plain + ["*"] * (5 - len(plain))))

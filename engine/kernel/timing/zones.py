@@ -51,7 +51,7 @@ def comes_again(zone: ZoneInfo, wall: datetime) -> timedelta:
 
 
 def first_moment(zone: ZoneInfo, wall: datetime) -> datetime:
-    """Give a wall-clock time one moment: the first of two, the end of the gap for none. Order is kept."""
+    """Return one moment of a wall-clock time: the first of two, the end of the gap for none. Order is kept."""
     return end_of_gap(zone, wall) if comes_again(zone, wall) < timedelta() else moment_of(zone, wall)
 
 

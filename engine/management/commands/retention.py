@@ -15,7 +15,7 @@ from workflowplatform.accounts.actor import operator_actor
 from workflowplatform.accounts.models import Tenant
 
 OPTIONS = tuple(name.removesuffix("_for") for name in WINDOWS)
-HOUSE = {
+BY_AGE = {
     "kept_signals": "kept signals",
     "idempotency_keys": "keys",
     "events": "events",
@@ -28,7 +28,7 @@ HOUSE = {
     "rates": "rates",
     "files": "files",
 }
-"""What goes whatever the rules, in words."""
+"""What is deleted by its age, whatever the rules say, in words."""
 
 
 class Command(BaseCommand):
@@ -102,9 +102,9 @@ class Command(BaseCommand):
         if swept.templates:
             console.print(table)
         total = {name: sum(getattr(one, name) for one in swept.templates) for name in OPTIONS}
-        told = ", ".join(f"{count} {name}" for name, count in total.items())
-        house = ", ".join(f"{getattr(swept, name)} {words}" for name, words in HOUSE.items())
-        self.stdout.write(f"{'Would go' if swept.dry_run else 'Gone'}: {told}, {house}.")
+        by_rule = ", ".join(f"{count} {name}" for name, count in total.items())
+        by_age = ", ".join(f"{getattr(swept, name)} {words}" for name, words in BY_AGE.items())
+        self.stdout.write(f"{'Would go' if swept.dry_run else 'Gone'}: {by_rule}, {by_age}.")
 
 
 def _watched(console: Console, tenant: Tenant | None, *, dry_run: bool) -> Swept:

@@ -12,7 +12,7 @@ from workflowplatform.accounts.actor import operator_actor
 
 
 class Command(BaseCommand):
-    help = "Tell a role of its new tasks in Slack or Teams; without --address, no more."
+    help = "Send a role's new tasks to Slack or Teams; without --address, stop that."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("role")

@@ -66,7 +66,7 @@ class Command(BaseCommand):
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not (host and colon and port.isdigit()):
-        raise ArgumentTypeError(f"{text} is no address: write HOST:PORT")
+        raise ArgumentTypeError(f"{text} is not an address: write HOST:PORT")
     return host, int(port)
 
 
@@ -128,7 +128,7 @@ class Supervisor:
         log.error(why, pid=pid, **facts)
 
     def _follow(self, place: int, *, after_death: bool, pause: float = 0.0) -> None:
-        """Give a place to the process in reserve and start another reserve; fork where there is no reserve."""
+        """Put the process in reserve into a place that is free and start another reserve; fork where there is no reserve."""
         if place >= 0 and self._reserve_pipe is not None:
             pid = next(pid for pid, held in self.children.items() if held == RESERVE)
             self.children[pid], self.born[pid] = place, time.monotonic()

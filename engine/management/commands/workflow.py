@@ -60,7 +60,7 @@ class Command(SeedingCommand):
         _add_diagram(acts)
 
     def handle(self, *args: Any, **options: Any) -> str | None:
-        """Look at files without a database; everything else in one transaction."""
+        """Check files without a database; everything else in one transaction."""
         self.found = False
         without_database = options["act"] in FILES_ONLY and options.get("tenant") is None
         answer = self.seed(**options) if without_database else super().handle(*args, **options)
@@ -82,12 +82,13 @@ class Command(SeedingCommand):
     # validate
 
     def validate(self, **options: Any) -> str | None:
-        """Tell every finding of every file."""
+        """Print every finding of every file."""
         facts = _facts(options["tenant"])
         reports = [report for file in options["files"] for report in _reports(file, facts)]
         self.found = any(report["findings"] for report in reports)
         if options["json"]:
-            self.stdout.write(as_json([_report_json(report) for report in reports]))
+            written = [{**one, "findings": [finding.as_json() for finding in one["findings"]]} for one in reports]
+            self.stdout.write(as_json(written))
         else:
             self._tell(reports)
         return None
@@ -319,10 +320,6 @@ def _reports(file: str, facts: TenantFacts | None) -> list[dict[str, Any]]:
 def _report(document: Document, checked: Normalized) -> dict[str, Any]:
     facts = {"file": document.file, "name": checked.name, "sha256": checked.sha256}
     return {**facts, "findings": list(checked.findings)}
-
-
-def _report_json(report: Mapping[str, Any]) -> dict[str, Any]:
-    return {**report, "findings": [finding.as_json() for finding in report["findings"]]}
 
 
 def _activated(actor: Actor, file: str, saved: list[TemplateVersion]) -> list[TemplateVersion]:

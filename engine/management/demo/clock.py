@@ -36,7 +36,7 @@ class ShiftedClock:
 
 @contextmanager
 def shifted_clock() -> Iterator[ShiftedClock]:
-    """Give this thread's connection a clock that can be turned back; afterwards it shows the present again."""
+    """Put a clock that can be turned back on this thread's connection; afterwards it shows the present again."""
     clock = ShiftedClock()
     try:
         with connection.execute_wrapper(clock):

@@ -44,7 +44,7 @@ def _moments(now: datetime) -> Iterator[datetime]:
 
 
 def _told(number: int, began: datetime, now: datetime) -> Story:
-    """Tell one request; every kind counts its own, so that its people and ends take turns."""
+    """Make the story of one request; every kind counts its own, so that its people and ends take turns."""
     story = KINDS[number % len(KINDS)](number // len(KINDS), began)
     if number % 14 == 9:
         story = replace(story, deeds=(withdrawn(story.person, "It is not needed any more."),))
@@ -52,7 +52,7 @@ def _told(number: int, began: datetime, now: datetime) -> Story:
 
 
 def _timed(number: int, deeds: tuple[Deed, ...], began: datetime, now: datetime) -> tuple[Deed, ...]:
-    """Give each deed its moment; what would be in the future was done sooner."""
+    """Set the moment of each deed; what would be in the future was done sooner."""
     hours = list(accumulate(USUAL[(number + 3 * place) % len(USUAL)] for place in range(len(deeds))))
     left = (now - began) / timedelta(hours=1) - 1
     share = min(1.0, left / hours[-1]) if hours else 1.0
@@ -85,7 +85,7 @@ def _expense(n: int, began: datetime, *, first: int = 1130) -> Story:
 
 
 def _leave(n: int, began: datetime) -> Story:
-    """Tell of a leave; some are answered by nobody, which is a no after a week."""
+    """Make the story of a leave; some are answered by nobody, which is a no after a week."""
     who = _answers("management", n)
     yes, no = done(who, "answer", "approve"), done(who, "answer", "reject", "Two of us are away that week.")
     deeds = () if n in (1, 6) else (no,) if n % 5 == 4 else (yes,)
@@ -94,7 +94,7 @@ def _leave(n: int, began: datetime) -> Story:
 
 
 def _repair(n: int, began: datetime) -> Story:
-    """Tell of a repair; no answer of its owner counts as yes after three days."""
+    """Make the story of a repair; no answer of its owner counts as yes after three days."""
     device, problem = BROKEN[n % len(BROKEN)]
     person, who = _asks(n), _answers("support", n)
     look = done(who, "look", "repaired", found="A worn part.", cost=4 * n)
@@ -104,7 +104,7 @@ def _repair(n: int, began: datetime) -> Story:
 
 
 def _document(n: int, began: datetime) -> Story:
-    """Tell of a certificate; some expire because nobody issued them by the day."""
+    """Make the story of a certificate; some expire because nobody issued them by the day."""
     person, kind = _asks(n), ("salary", "employment", "contract")[n % 3]
     issued = done(_answers("hr", n), "issue", number=f"HR-{5460 + n}")
     deeds = () if n in (2, 7) else (issued, done(person, "fetch", "fetched"))
@@ -113,7 +113,7 @@ def _document(n: int, began: datetime) -> Story:
 
 
 def _access(n: int, began: datetime) -> Story:
-    """Tell of an access; what Support cannot open has failed."""
+    """Make the story of an access; what Support cannot open has failed."""
     who, system = _answers("support", n), ("crm", "wiki", "erp")[n % 3]
     granted = done(who, "grant", "granted", group=f"{system}-staff")
     impossible = done(who, "grant", "impossible", "There is no licence left.")
@@ -136,7 +136,7 @@ def _purchase(n: int, began: datetime) -> Story:
 
 
 def _trip(n: int, began: datetime) -> Story:
-    """Tell of a trip; who is still away comes back later, by the clock."""
+    """Make the story of a trip; people still away come back later, by the clock."""
     who, place = _answers("management", n), ("Hamburg", "Vienna", "Lyon", "Porto")[n % 4]
     dates = {"leaves_on": _later(began, 5), "returns_on": _later(began, 7)}
     given = {"destination": place, "purpose": "Customer visit", "cost": 300 + 20 * n, "means": "train"}

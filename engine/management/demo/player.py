@@ -46,7 +46,7 @@ class Running:
     deeds: list[Deed]
 
 
-def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) -> None:
+def play(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) -> None:
     """Play stories to their end, or raise `Conflict`; `finish` also makes the calls that they wait for."""
     running = [_begin(story, actor) for story in stories]
     stop_at = time.monotonic() + PATIENCE_SECONDS
@@ -64,7 +64,7 @@ def tell(stories: Iterable[Story], actor: ActorNamed, *, finish: bool = True) ->
 
 
 @in_one_transaction
-def tell_past(stories: Sequence[Story], actor: ActorNamed, clock: ShiftedClock, now: datetime) -> None:
+def play_past(stories: Sequence[Story], actor: ActorNamed, clock: ShiftedClock, now: datetime) -> None:
     """Play stories of the past in the order of their moments, and all that fell due in between, up to now."""
     first = Instance.objects.filter(tenant_id=actor(stories[0].person).tenant_id, reference=stories[0].reference)
     if first.exists():
@@ -94,12 +94,14 @@ def _let_time_pass(until: datetime, clock: ShiftedClock) -> None:
     while (due_at := due.aggregate(first=Min("due_at"))["first"]) is not None:
         clock.set(max(due_at + JUST_AFTER, database_now()))
         if not drain().done:
-            raise Conflict("The past of the demo does not continue: something stays due.", code="demo")
+            raise Conflict(
+                "The past of the demo is not complete: a timer stays due. Run the command again.", code="demo"
+            )
 
 
 def _unfinished(running: Iterable[Running]) -> Conflict:
     names = ", ".join(str(one.instance.reference) for one in running)
-    return Conflict(f"The demo is not complete, something holds {names}. Run it again.", code="demo")
+    return Conflict(f"The demo is not complete: {names} did not finish. Run the command again.", code="demo")
 
 
 def _begin(story: Story, actor: ActorNamed) -> Running:

@@ -23,7 +23,7 @@ from engine.errors import Conflict
 from engine.gallery import gallery
 from engine.management.demo.clock import shifted_clock
 from engine.management.demo.past import past_stories
-from engine.management.demo.player import tell, tell_past
+from engine.management.demo.player import play, play_past
 from engine.management.demo.stories import acme_stories, globex_stories, last_acme_stories, mark_story
 from engine.models import Instance, Schedule, Template, Webhook
 from engine.services.people.absences import enter_absence, list_absences
@@ -84,7 +84,7 @@ HASHERS = 2
 def furnish() -> bool:
     """Create the demo; return False when it is there already."""
     with _alone():
-        if _is_furnished():
+        if Instance.objects.filter(tenant__name="acme", reference=mark_story().reference).exists():
             return False
         with ThreadPoolExecutor(max_workers=HASHERS) as pool:
             _furnish_with(People(pool))
@@ -94,12 +94,12 @@ def furnish() -> bool:
 def _furnish_with(people: "People") -> None:
     _furnish_past(people)
     _make_settings(people.actor("gwen"), people.actor("ada"))
-    tell(acme_stories(), people.actor)
-    tell(globex_stories(), people.actor)
+    play(acme_stories(), people.actor)
+    play(globex_stories(), people.actor)
     since = settled_position().xid
-    tell(last_acme_stories(), people.actor, finish=False)
+    play(last_acme_stories(), people.actor, finish=False)
     _make_webhook(people.actor("gwen"), since)
-    tell([mark_story()], people.actor, finish=False)
+    play([mark_story()], people.actor, finish=False)
 
 
 def _furnish_past(people: "People") -> None:
@@ -111,14 +111,14 @@ def _furnish_past(people: "People") -> None:
         _make_templates(people.actor("sam"), {name: gallery()[name] for name in GLOBEX_TEMPLATES})
         people.wait_for_all()
         _make_leads(people)
-        tell_past(past_stories(now), people.actor, clock, now)
+        play_past(past_stories(now), people.actor, clock, now)
         clock.set(now - timedelta(days=2))
         _make_absences(people, now)
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process in at a time, by the lock of a transaction that does nothing else; it is freed when the process dies.
+    """Admit one process at a time, by the lock of a transaction that does nothing else; it is freed when the process dies.
 
     Behind a pooler only a transaction has a session for itself. It polls instead of waiting inside the database, where a wait
     for a lock is bounded.
@@ -138,10 +138,6 @@ def _is_let_in(lock_holder: BaseDatabaseWrapper) -> bool:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute(TRY_LOCK, [LOCK])
         return bool(cursor.fetchone()[0])
-
-
-def _is_furnished() -> bool:
-    return Instance.objects.filter(tenant__name="acme", reference=mark_story().reference).exists()
 
 
 # People and templates

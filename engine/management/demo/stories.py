@@ -37,27 +37,27 @@ class Story:
 
 
 def done(person: str, step: str, outcome: str | None = None, comment: str = "", **values: Any) -> Deed:
-    """Let a person complete a task."""
+    """Return the deed of a person who completes a task."""
     return Deed("complete", person, step, outcome, comment, values)
 
 
 def claimed(person: str, step: str) -> Deed:
-    """Let a person claim a task and leave it at that."""
+    """Return the deed of a person who claims a task and no more."""
     return Deed("claim", person, step)
 
 
 def cancelled(person: str, reason: str) -> Deed:
-    """Let a person cancel the case."""
+    """Return the deed of a person who cancels the case."""
     return Deed("cancel", person, comment=reason)
 
 
 def withdrawn(person: str, reason: str) -> Deed:
-    """Let the person who asked withdraw the request."""
+    """Return the deed of the person who asked and withdraws the request."""
     return Deed("withdraw", person, comment=reason)
 
 
 def suspended(person: str, reason: str) -> Deed:
-    """Let a person hold the case."""
+    """Return the deed of a person who suspends the case."""
     return Deed("suspend", person, comment=reason)
 
 
@@ -395,7 +395,7 @@ def last_acme_stories() -> list[Story]:
 
 
 def mark_story() -> Story:
-    """Tell the last: a payment run that is queued behind the two that are under way."""
+    """Make the last story: a payment run that is queued behind the two that are under way."""
     return _run(47, 12, 9410.0, 70)
 
 

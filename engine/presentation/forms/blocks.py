@@ -9,7 +9,7 @@ from django import forms
 from django.forms.utils import ErrorList
 from django.utils.translation import gettext as _
 
-from engine.presentation.forms.conditions import Conditions, words_of
+from engine.presentation.forms.conditions import Conditions, condition_words
 from engine.presentation.forms.schema import GROUP, ROWS, Part
 from engine.presentation.forms.sections import Filled
 from engine.presentation.forms.tree import MOST_ROWS, Node, Row
@@ -105,12 +105,12 @@ class Drawing:
     def _only_if(self, part: Part, schemas: Mapping[str, Any]) -> str:
         if not part.when:
             return ""
-        words = words_of(part.when, schemas, shown_as)
+        words = condition_words(part.when, schemas, shown_as)
         return _("Only if %(condition)s") % {"condition": words} if words else _("Only in some cases")
 
     def _field(self, node: Node, schemas: Mapping[str, Any]) -> forms.BoundField:
         bound = (self.blanks if node.name in self.blanks.fields else self.form)[node.name]
-        needed = [words_of(conditions, schemas, shown_as) for conditions in node.part.needed_when]
+        needed = [condition_words(conditions, schemas, shown_as) for conditions in node.part.needed_when]
         if needed and all(needed) and not node.part.required:
             bound.field.aside = _("needed if %(condition)s") % {"condition": _(" or ").join(needed)}  # type: ignore[attr-defined]
             bound.field.optional = False  # type: ignore[attr-defined]
@@ -126,15 +126,12 @@ class Drawing:
             blank=self._line(node, node.blank, 0),
             most=min(int(part.schema.get("maxItems", MOST_ROWS)), MOST_ROWS),
             least=int(part.schema.get("minItems", 0)),
-            flat=len(part.parts) <= MOST_FLAT and all(_is_flat(inner) for inner in part.parts),
+            flat=len(part.parts) <= MOST_FLAT
+            and all(inner.kind in FLAT_KINDS and not inner.when and not inner.hint for inner in part.parts),
         )
 
     def _line(self, node: Node, row: Row, number: int) -> Line:
         return Line(row.key, self.blocks(row.nodes, f"{node.name}.{row.key}"), number)
-
-
-def _is_flat(part: Part) -> bool:
-    return part.kind in FLAT_KINDS and not part.when and not part.hint
 
 
 def _told(conditions: Conditions, above: str) -> dict[str, Any]:

@@ -30,8 +30,8 @@ class Condition:
 Conditions = tuple[Condition, ...]
 
 
-def words_of(conditions: Iterable[Condition], schemas: Mapping[str, Schema], shown: Callable[..., str]) -> str:
-    """Say conditions in words, such as “Pay in two parts is yes”; empty where one is too involved for that.
+def condition_words(conditions: Iterable[Condition], schemas: Mapping[str, Schema], shown: Callable[..., str]) -> str:
+    """Write conditions in words, such as “Pay in two parts is yes”; empty where one is too involved for that.
 
     `shown` writes a value as its own schema names it.
     """

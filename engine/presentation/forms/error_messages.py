@@ -1,4 +1,4 @@
-"""Say in the language of who reads what is wrong with a field."""
+"""Write what is wrong with a field, in the reader's language."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def said_of(error: FieldError) -> str:
-    """Give an error's words: the kernel's own sentences in the reader's language, all others as they were said."""
+    """Return an error's words: the kernel's own sentences in the reader's language, all others as they were said."""
     if not error.sentence:
         return error.message
     said = gettext(error.sentence)
@@ -48,7 +48,7 @@ def needed_words(part: Part) -> str:
 
 
 def short_words(errors: Sequence[ValidationError]) -> str:
-    """Say in a word or two what is wrong at a place, for a list of such places."""
+    """Describe in a word or two what is wrong at a place, for a list of such places."""
     codes = {error.code for error in errors}
     if codes & {"required", "comment_required"}:
         return _("missing")

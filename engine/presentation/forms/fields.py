@@ -186,7 +186,7 @@ def field_for(part: Part) -> forms.Field:
 
 
 def _limits(schema: Schema) -> str:
-    """Say the limits of a number where its author says nothing else."""
+    """Return the limits of a number where its author says nothing else."""
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None and most is not None:
         return _("From %(least)s to %(most)s.") % {"least": _limit(least, schema), "most": _limit(most, schema)}

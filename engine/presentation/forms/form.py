@@ -97,7 +97,7 @@ class SchemaForm(forms.Form):
         return self.is_bound and ACT in self.data
 
     def begun_again(self) -> "SchemaForm":
-        """Give the same form with all that was typed as its beginning, and no word about what is wrong."""
+        """Return the same form with all that was typed as its beginning, and no word about what is wrong."""
         self.is_valid()
         return SchemaForm(self.schema, None, self.prefill, self.draft_values())
 
@@ -114,7 +114,7 @@ class SchemaForm(forms.Form):
     # Values
 
     def values(self) -> dict[str, Json]:
-        """Give the typed values of a valid form; what the page cannot show stays as it was."""
+        """Return the typed values of a valid form; what the page cannot show stays as it was."""
         return self._record(self.nodes)
 
     def _record(self, nodes: Sequence[Node]) -> dict[str, Json]:
@@ -201,7 +201,7 @@ class SchemaForm(forms.Form):
     # For reading
 
     def preview(self) -> list[Fact]:
-        """Show what is filled in so far as text, for who may read but not write."""
+        """Show what is filled in so far as text, for people who may read but not write."""
         off = self._off_names
         asked = (node for node in self.nodes if node.name not in off and (node.begun is not None or not node.part.when))
         return [fact_of(node.part.key, node.begun, node.part.schema) for node in asked]
@@ -283,7 +283,7 @@ class StartForm(SchemaForm):
     keeps_files = True
 
     def begun_again(self) -> "StartForm":
-        """Give the same form with all that was typed as its beginning, and no word about what is wrong."""
+        """Return the same form with all that was typed as its beginning, and no word about what is wrong."""
         self.is_valid()
         return StartForm(self.schema, None, self.prefill, self.draft_values())
 
@@ -293,7 +293,7 @@ def _blanks(node: Node) -> list[Row]:
 
 
 def _within(row: Row) -> Iterator[Node]:
-    """Give all that a blank row holds, blank rows inside it too."""
+    """Return all that a blank row holds, blank rows inside it too."""
     for node in row.nodes:
         for inner in node.walk():
             yield inner

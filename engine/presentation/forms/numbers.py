@@ -23,7 +23,7 @@ EXAMPLE = Decimal("1250.50")
 
 
 def signs() -> tuple[str, str]:
-    """Give the decimal sign and the thousands sign of the reader's language."""
+    """Return the decimal sign and the thousands sign of the reader's language."""
     return str(get_format("DECIMAL_SEPARATOR")), str(get_format("THOUSAND_SEPARATOR"))
 
 
@@ -80,7 +80,7 @@ def _ambiguous(meant: str) -> forms.ValidationError:
 
 
 def example() -> dict[str, str]:
-    """Give an amount as the reader's language writes it, for sentences that show one."""
+    """Return an amount as the reader's language writes it, for sentences that show one."""
     return {"example": amount_text(EXAMPLE)}
 
 

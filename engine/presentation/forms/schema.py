@@ -91,7 +91,7 @@ def layout_of(schema: Schema | None) -> tuple[Part, ...]:
 
 
 def without_files(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Say of files that they cannot be asked for, where there is nothing yet to add them to."""
+    """Mark files as impossible to ask for, where there is nothing yet to add them to."""
     return tuple(
         replace(part, parts=without_files(part.parts), kind=CANNOT if part.kind in FILES else part.kind)
         for part in parts
@@ -163,13 +163,16 @@ def _variants(word: str) -> Callable[[Schema, Conditions, _Asked], None]:
 
 def _key_apart(variants: list[Schema]) -> str | None:
     """Find the key that has another constant in each variant."""
-    sets = [{key for key, inner in _mapping(one.get("properties")).items() if _is_constant(inner)} for one in variants]
+    sets = [
+        {
+            key
+            for key, inner in _mapping(one.get("properties")).items()
+            if isinstance(inner, Mapping) and "const" in inner
+        }
+        for one in variants
+    ]
     common = set.intersection(*sets) if sets else set()
     return next((key for key in _mapping(variants[0].get("properties")) if key in common), None) if common else None
-
-
-def _is_constant(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and "const" in schema
 
 
 def _named_constant(variant: Schema, key: str) -> Schema:
@@ -194,7 +197,7 @@ GATHERED: Mapping[str, Callable[[Schema, Conditions, _Asked], None]] = {
 def _part(key: str, schema: Schema, when: Conditions, asked: _Asked, depth: int) -> Part:
     needs = [held for known, held in asked.needed if known == key]
     shut = tuple(held[-1].opposite() for known, held in asked.forbidden if known == key and len(held) == len(when) + 1)
-    kind = kind_of(schema) if depth else CANNOT
+    kind = field_kind(schema) if depth else CANNOT
     return Part(
         key=key,
         schema=schema,
@@ -213,7 +216,7 @@ def type_of(schema: Schema) -> str:
     return names[0] if len(names) == 1 and isinstance(names[0], str) else ""
 
 
-def kind_of(schema: Schema) -> str:
+def field_kind(schema: Schema) -> str:
     """Name the kind of field for a value, or say that this page cannot show one."""
     kind = type_of(schema)
     if kind == "boolean" and "const" in schema:  # to be ticked, not chosen
@@ -237,9 +240,9 @@ def _kind_of_list(schema: Schema) -> str:
         return CANNOT
     if options_of(items):
         return "choices"
-    if kind_of(items) == "file":
+    if field_kind(items) == "file":
         return "files"
-    return "lines" if type_of(items) in LINE_TYPES else ROWS if kind_of(items) == GROUP else CANNOT
+    return "lines" if type_of(items) in LINE_TYPES else ROWS if field_kind(items) == GROUP else CANNOT
 
 
 def _kind_of_object(schema: Schema) -> str:

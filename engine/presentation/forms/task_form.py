@@ -66,7 +66,7 @@ class TaskForm(SchemaForm):
             self.initial[COMMENT] = draft.comment if draft else ""
 
     def begun_again(self) -> "TaskForm":
-        """Give the same form with all that was typed as its beginning."""
+        """Return the same form with all that was typed as its beginning."""
         self.is_valid()
         typed = TaskDraft(values=self.draft_values(), comment=self.comment_typed())
         again = TaskForm(self.schema, None, self.prefill, self.comment_rule, typed)
@@ -74,7 +74,7 @@ class TaskForm(SchemaForm):
         return again
 
     def comment_block(self) -> Block | None:
-        """Give the comment's place, if the task takes one."""
+        """Return the comment's place, if the task takes one."""
         return Block(_("Comment"), "field", field=self[COMMENT]) if COMMENT in self.fields else None
 
     def preview(self) -> list[Fact]:
@@ -90,11 +90,11 @@ class TaskForm(SchemaForm):
         return [replace(fact_of(COMMENT, comment), label=_("Comment"))] if comment else []
 
     def comment_typed(self) -> str:
-        """Give the comment as it was typed, for a draft."""
+        """Return the comment as it was typed, for a draft."""
         return str(self[COMMENT].data or "") if COMMENT in self.fields else ""
 
     def comment(self) -> str:
-        """Give the comment of a valid form."""
+        """Return the comment of a valid form."""
         return str(self.cleaned_data.get(COMMENT, ""))
 
     def take_errors(self, errors: Sequence[FieldError], within: str = "") -> None:

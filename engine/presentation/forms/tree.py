@@ -47,18 +47,18 @@ class Begun:
     draft: Mapping[str, Json] | None = None
 
     def value(self, part: Part) -> Json:
-        """Give what one value begins with."""
+        """Return what one value begins with."""
         if self.draft is not None and part.kind != CANNOT and not part.is_read_only:
             return self.draft.get(part.key)
         return self.given.get(part.key, part.schema.get("default", part.only_value))
 
     def inside(self, part: Part) -> "Begun":
-        """Give what a nested record begins with."""
+        """Return what a nested record begins with."""
         draft = _mapping(self.draft.get(part.key)) if self.draft is not None else None
         return Begun(_mapping(self.given.get(part.key, part.schema.get("default"))), draft)
 
     def rows(self, part: Part) -> list["Begun"]:
-        """Give what each row begins with; a list that must not be empty has a row to begin with."""
+        """Return what each row begins with; a list that must not be empty has a row to begin with."""
         found = self.value(part)
         records = [_mapping(record) for record in found] if isinstance(found, list) else []
         if self.draft is not None:
@@ -95,7 +95,7 @@ class Node:
         return self.part.kind not in (CANNOT, GROUP, ROWS) and not self.part.is_read_only
 
     def walk(self) -> Iterator["Node"]:
-        """Give this node and all inside it, but for blank rows."""
+        """Yield this node and all inside it, but for blank rows."""
         yield self
         for inner in (*self.nodes, *(node for row in self.rows for node in row.nodes)):
             yield from inner.walk()

@@ -16,7 +16,7 @@ class AuditMessage:
     icon: str
     tone: str = ""
     always: bool = True
-    """Whether the short telling has it even when it changed no value."""
+    """Whether the short timeline has it even when it changed no value."""
 
 
 INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
@@ -188,6 +188,9 @@ OPERATOR_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"
     ),
     "resume_workflow": AuditMessage(gettext_lazy("let it continue"), gettext_lazy("It continues"), "player-play"),
+    "resolve_incident": AuditMessage(
+        gettext_lazy("resolved its incident"), gettext_lazy("Its incident was resolved"), "check"
+    ),
     "retry_workflow": AuditMessage(
         gettext_lazy("retried the failed step"), gettext_lazy("The failed step is retried"), "refresh"
     ),

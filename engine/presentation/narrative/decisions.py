@@ -12,14 +12,10 @@ def rejection_of(instance: Instance, tasks: Iterable[Task]) -> Task | None:
     if instance.status != "completed":
         return None
     answered = sorted((task for task in tasks if task.status == TaskStatus.COMPLETED), key=_answered_at)
-    rejecting = [task for task in answered if _rejects(task)]
+    rejecting = [task for task in answered if (task.outcome_named(task.outcome or "") or {}).get("reject")]
     is_last = bool(rejecting) and rejecting[-1] is answered[-1]
     return rejecting[-1] if rejecting and (is_last or turns_down(instance.outcome)) else None
 
 
 def _answered_at(task: Task) -> tuple[float, int]:
     return task.completed_at.timestamp() if task.completed_at else 0.0, task.token
-
-
-def _rejects(task: Task) -> bool:
-    return bool((task.outcome_named(task.outcome or "") or {}).get("reject"))

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from engine.diagram.step_names import Look, kind_of, label_of, look_of, name_of
+from engine.diagram.step_names import Look, label_of, look_of, name_of, step_kind
 from engine.diagram.step_states import STATE_OF
 from engine.kernel.language.step_lists import bodies
 from engine.kernel.signals import Json
@@ -92,7 +92,7 @@ def _steps(steps: Iterable[dict[str, Any]], seen: Mapping[str, _Seen], passed: b
 
 def _step(step: dict[str, Any], seen: Mapping[str, _Seen], passed: bool) -> Step:
     """Draw a step; where the flow has passed its choice, a step without a run was not taken."""
-    kind = kind_of(step)
+    kind = step_kind(step)
     found = seen.get(step["path"], _Seen())
     became = _what_became(found, bool(bodies(step, kind))) or (
         {"state": "skipped", "words": _("not taken")} if passed else {}
@@ -171,7 +171,7 @@ def steps_by_path(steps: Iterable[Step]) -> dict[str, Step]:
 
 
 def every_step(steps: Iterable[Step]) -> Iterator[Step]:
-    """Give every step of an outline, those inside others too."""
+    """Yield every step of an outline, those inside others too."""
     for step in steps:
         yield step
         for branch in step.branches:

@@ -1,6 +1,6 @@
 """Timeline of an instance (from the audit) or of a task (from its events), newest first.
 
-What only the machine does on its way (a step begins, a branch is taken) is left out of the short telling and kept in the
+What only the machine does on its way (a step begins, a branch is taken) is left out of the short form and kept in the
 whole one.
 """
 
@@ -59,9 +59,9 @@ def of_instance(
     comments: Iterable[TaskComment] | None = None,
     asked: Mapping[str, Any] | None = None,
 ) -> list[Entry]:
-    """Tell an instance's audit, newest first as it is given; a claim in the act of answering is told with the answer.
+    """Return the entries of an instance's audit, newest first as it is given; a claim for an answer is part of its entry.
 
-    `comments` are told in the place of the acts that wrote them; `asked` is the schema by which values are named.
+    `comments` take the place of the acts that wrote them; `asked` is the schema by which values are named.
     """
     done = {(task.step, task.completed_at): task for task in tasks if task.completed_at}
     told = [row for row in audit if whole or (_matters(row, steps) and not _is_claim_of_answer(row, done))]
@@ -156,7 +156,7 @@ def _is_machine(action: str) -> bool:
 
 
 def of_act(row: Audit) -> Entry:
-    """Tell one act by itself, without the definition it belongs to."""
+    """Return the entry of one act by itself, without the definition it belongs to."""
     return _entry(row, {}, None, whole=True)
 
 
@@ -181,17 +181,17 @@ def _note(row: Audit) -> str:
     if isinstance(row.new, dict) and isinstance(message := row.new.get("message"), str):
         return message
     if row.action.endswith("_workflow") and isinstance(row.new, dict) and row.new.get("outcome"):
-        return _("Outcome: %(outcome)s") % {"outcome": outcome_text(str(row.new["outcome"]))}
+        return _("Answer: %(answer)s") % {"answer": outcome_text(str(row.new["outcome"]))}
     return row.reason
 
 
 def _schema_of(task: Task | None, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the schema of each value that an act may name: the task's form first, then what the start asked for."""
+    """Return the schema of each value that an act may name: the task's form first, then what the start asked for."""
     return {**asked, **((task.form or {}).get("properties") or {})} if task else asked
 
 
 def _diffs(row: Audit, asked: Mapping[str, Any]) -> tuple[Diff, ...]:
-    """Give the values that an act changed: a step's writes, an answer's values."""
+    """Return the values that an act changed: a step's writes, an answer's values."""
     if row.action == "complete_step":
         return _state_diffs(row.old, row.new, asked)
     if row.action == "task_completed":
@@ -243,7 +243,7 @@ FAILURES: Mapping[str, Any] = {
     "transport/exception": gettext_lazy("The function broke off."),
     "authorization/address_refused": gettext_lazy("This address may not be called from here."),
     "definition/bad_request": gettext_lazy("What was to be sent is not valid."),
-    "definition": gettext_lazy("The workflow is not right at this step."),
+    "definition": gettext_lazy("The workflow has a mistake at this step. Its author has to fix it."),
     "expression": gettext_lazy("A value could not be computed."),
     "transport": gettext_lazy("The other side is not able to answer now."),
     "timeout": gettext_lazy("It took too long."),
@@ -282,7 +282,7 @@ CHANGING = frozenset(
 
 
 def of_task(events: Iterable[TaskEvent], task: Task) -> list[Entry]:
-    """Tell a task's events, newest first as they are given; a claim in the act of answering is told with the answer."""
+    """Return the entries of a task's events, newest first as they are given; a claim for an answer is part of its entry."""
     told = list(events)
     ends = {event.at for event in told if event.kind == "completed"}
     return [_event_entry(event, task) for event in told if event.kind != "claimed" or event.at not in ends]

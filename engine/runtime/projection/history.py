@@ -1,4 +1,4 @@
-"""Tell a slice as acts for the audit. Step runs are read from them (engine.models.step_run)."""
+"""Write a slice as acts for the audit. Step runs are read from them (engine.models.step_run)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ STEP_ENDS = frozenset(
 
 
 def acts(stage: Stage) -> Iterator[Act]:
-    """Tell the slice as acts: what came in, each step, the tasks, the end."""
+    """Return the slice as acts: what came in, each step, the tasks, the end."""
     if stage.creates_instance:
         yield Act("start_workflow", new={"input": stage.loaded.input, "reference": stage.result.reference})
     for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True):
@@ -58,7 +58,7 @@ def _task_completed(stage: Stage, completed: TaskCompleted) -> Act:
 
 
 def _closed_tasks(stage: Stage) -> Iterator[Act]:
-    """Tell the tasks that closed without an answer: withdrawn, expired or skipped."""
+    """Return the acts of tasks that closed without an answer: withdrawn, expired or skipped."""
     answered = {
         delivery.event.token
         for delivery, applied in zip(stage.deliveries, stage.result.applied, strict=True)

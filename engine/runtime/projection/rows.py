@@ -38,7 +38,7 @@ def project(stage: Stage) -> None:
     _add_instance(stage, chain)
     _add_runtime(stage, task_ids)
     _hold_or_free_signals(stage)
-    _tell_parent(stage)
+    _signal_parent(stage)
 
 
 def _add_instance(stage: Stage, chain: Chain) -> None:
@@ -313,14 +313,14 @@ def _effect(stage: Stage, wait: Wait, call: MakeCall) -> Row:
     }
 
 
-def _tell_parent(stage: Stage) -> None:
-    """Tell the parent's wait how this instance ended."""
+def _signal_parent(stage: Stage) -> None:
+    """Signal to the parent's wait how this instance ended."""
     if stage.loaded.parent_token is not None and stage.ends and not stage.parent_told:
-        tell_of_child(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
+        signal_child_ended(stage, child_ended(stage.loaded, stage.result), stage.loaded.parent_id)
 
 
 def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
-    """Say to a parent's wait what came of a child."""
+    """Return what a parent's wait gets when a child has ended."""
     error = error_names(result.error) if result.error else None
     return ChildEnded(
         loaded.parent_token or 0, result.status.value, result.outcome, result.output, error, str(loaded.instance_id),
@@ -328,7 +328,7 @@ def child_ended(loaded: Loaded, result: Slice) -> ChildEnded:
     )  # fmt: skip
 
 
-def tell_of_child(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> None:
+def signal_child_ended(stage: Stage, ended: ChildEnded, parent_id: UUID | None) -> None:
     """Queue what came of a child for the parent that waits for it."""
     row = signal_row(stage, SignalType.SUB_WORKFLOW_COMPLETED, ended.token, stage.now)
     payload = asdict(ended)

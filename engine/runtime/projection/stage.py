@@ -12,12 +12,12 @@ from engine.kernel.effects import (
     CancelChild,
     ChangeTask,
     Emit,
+    NotifyPeople,
     OpenTask,
     PauseClock,
     ResumeClock,
     Slice,
     StartChild,
-    TellPeople,
 )
 from engine.kernel.machine.throttle_slots import Place, places_of
 from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
@@ -35,7 +35,7 @@ PROVIDER = "kernel"
 HELD_STATUSES = frozenset({InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED})
 """Statuses in which no signal is delivered."""
 
-TO_PEOPLE = (ChangeTask, BarPeople, TellPeople, PauseClock, ResumeClock)
+TO_PEOPLE = (ChangeTask, BarPeople, NotifyPeople, PauseClock, ResumeClock)
 """Effects that engine.runtime.task_effects carries out."""
 
 
@@ -65,7 +65,7 @@ class Loaded:
     limited: bool = False
     """Whether a limit counts this instance, so that its end frees a slot."""
     weight: int = 0
-    """How many bytes its snapshot was, as it was read."""
+    """How many bytes its snapshot had when it was read."""
 
 
 def new_instance(

@@ -121,7 +121,7 @@ def with_subject_names(acts: QuerySet[Audit]) -> QuerySet[Audit]:
 
 
 def _name_of(rows: QuerySet[Any], *fields: str, tenant: str = "tenant_id") -> Subquery:
-    """Look a name up in the tenant of the act itself: a list shows no name of another one, whatever an act points to."""
+    """Find a name in the tenant of the act itself: a list shows no name of another one, whatever an act points to."""
     named = rows.filter(pk=OuterRef("subject_id"), **{tenant: OuterRef("tenant_id")})
     return Subquery(named.annotate(called=Coalesce(*fields, Value(""), output_field=CharField())).values("called")[:1])
 

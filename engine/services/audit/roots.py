@@ -241,7 +241,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _tell(signed: SignedRoot, place: Path) -> None:
-    """Tell people and programs outside; the root itself is made, so that a failure here is only logged."""
+    """Send the root to people and programs outside; it is made already, so that a failure here is only logged."""
     said = signed.said
     log.info("made a root of the audit", chains=said["chains"], digest=said["digest"], file=place.name)
     try:
@@ -251,7 +251,7 @@ def _tell(signed: SignedRoot, place: Path) -> None:
         if conf.audit_root_url:
             _post(signed)
     except Exception:  # the mail server and the program are foreign code: whatever they do, the root is kept
-        log.exception("a root of the audit could not be told outside")
+        log.exception("a root of the audit could not be sent outside")
 
 
 def _post(signed: SignedRoot) -> None:

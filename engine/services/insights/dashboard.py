@@ -1,4 +1,4 @@
-"""Tell an operator how work flows: what waits for what, how old the backlog is, and what began and ended on each day."""
+"""Report to operators how work flows: what waits for what, how old the backlog is, and what began and ended on each day."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

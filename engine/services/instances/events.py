@@ -73,7 +73,7 @@ def accept_event(
     """Start what listens for this event. The same id again from the same sender starts nothing and gets the same answer."""
     access.require_level(actor, TO_OPERATE, "send events")
     _refuse_bad(name, external_id, payload)
-    _hold(actor.tenant_id, external_id)
+    take_locks(lock_name(actor.tenant_id, "event", external_id))  # two arrivals of one event wait for each other
     content = digest_of({"payload": payload, "key": key})
     earlier = earlier_answer(actor, "event", name, external_id, payload=payload, content=content)
     if earlier is not None:
@@ -115,11 +115,6 @@ def _start(actor: Actor, version: TemplateVersion, given: EventStart, *, at_once
     if not at_once:
         return coordinator.start_later(actor=actor, version=version, **how)
     return coordinator.start(actor=actor, version=version, **how).instance_id
-
-
-def _hold(tenant_id: UUID, external_id: str) -> None:
-    """Let two arrivals of one event wait for each other."""
-    take_locks(lock_name(tenant_id, "event", external_id))
 
 
 def within_payload(errors: Sequence[FieldError]) -> tuple[FieldError, ...]:

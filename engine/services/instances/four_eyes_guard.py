@@ -40,7 +40,7 @@ def refuse_passing(actor: Actor, instance: Instance, name: str | None) -> None:
 
 
 def barred_inside(actor: Actor, instance: Instance) -> Mapping[UUID, str]:
-    """Give the open tasks that bar the actor for what they did in a child under way: the kernel does not know of that."""
+    """Return the open tasks that bar the actor for what they did in a child under way: the kernel does not know of that."""
     definition = definition_of(instance.version_id)
     if not any(children_named(definition, definition.steps[name]) for name in definition.four_eyes):
         return {}

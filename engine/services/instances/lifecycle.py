@@ -82,7 +82,7 @@ def instance_after(instance: Instance, advanced: Advanced) -> Instance:
 
 
 def with_waits(instance: Instance, advanced: Advanced) -> Instance:
-    """Give an instance along what it waits for, where the slice just written opened all of it."""
+    """Return an instance with what it waits for, where the slice just written opened all of it."""
     if advanced.new_waits is None:
         return instance
     return link_many(instance, "waits", [hydrate_written(Wait, row) for row in advanced.new_waits])
@@ -101,9 +101,9 @@ def tasks_after(actor: Actor, instance: Instance, advanced: Advanced) -> tuple[T
 
 
 def queue_start(*, actor: Actor, version: TemplateVersion, values: Any, reference: str | None) -> Instance:
-    """Let a start wait for its turn, or refuse it where the author says so."""
+    """Queue a start until its turn, or refuse it where the author says so."""
     if refuses_at_limit(version):
-        raise Conflict(_("As many instances run as are allowed at once. Try again later."), code="limit")
+        raise Conflict(_("As many cases of this workflow run as are allowed at once. Try again later."), code="limit")
     name, now = version.template.name, database_now()
     born = new_instance(version, name, values, now=now, started_by=actor.name, started_by_id=actor.person_id)
     given = replace(born, facts=replace(born.facts, reference=reference))
@@ -150,7 +150,7 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
         from_queryset=Instance.objects.select_for_update(no_key=True)
     )  # nobody admits it meanwhile
     if instance.is_over:
-        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        message = _("This case is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)
     if instance.parent_token is not None:  # a parent continues without it
         refuse_ending(actor, [instance.pk])
@@ -160,7 +160,7 @@ def cancel_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instance
 def require_reason(reason: str) -> None:
     """Refuse an act that ends a case without a word."""
     if not reason.strip():
-        message = _("Enter a reason. It is kept with the instance.")
+        message = _("Enter a reason. It is kept with the case.")
         raise Invalid(message, [FieldError("reason", "required", message)])
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from engine import access
-from engine.access.stand_ins import stand_in_for
+from engine.access.placeholders import placeholder_of
 from engine.access.task_filters import Asked, conditions_of
 from engine.db.keyset_pagination import Column, Cursor, Page, given_cursor, page_with, rows_beyond
 from engine.db.query_shapes import Among, Build, Given, Whole, read_rows
@@ -29,7 +29,7 @@ def page_of_instances(
     beside = {name.rpartition("__")[0] for name in only} - {""}
 
     def prepare(given: Given) -> Build:
-        reader, conditions = stand_in_for(actor, given), conditions_of(asked, given)
+        reader, conditions = placeholder_of(actor, given), conditions_of(asked, given)
         start = given_cursor(cursor, given)
 
         def build() -> Any:
@@ -42,12 +42,12 @@ def page_of_instances(
     return page_with(read_rows(("instances", order, limit, tuple(only)), prepare), order, cursor, limit)
 
 
-def waits_of(actor: Actor, rows: Iterable[Instance]) -> dict[UUID, list[Wait]]:
+def waits_seen(actor: Actor, rows: Iterable[Instance]) -> dict[UUID, list[Wait]]:
     """Return what each of some instances that an actor sees waits for; one query."""
     wanted = Whole(row.pk for row in rows)
 
     def prepare(given: Given) -> Build:
-        reader, among = stand_in_for(actor, given), given(wanted)
+        reader, among = placeholder_of(actor, given), given(wanted)
         return lambda: access.waits_of(reader).filter(Among("instance_id", among))
 
     found: dict[UUID, list[Wait]] = defaultdict(list)
@@ -62,7 +62,7 @@ def open_tasks_of(actor: Actor, ids: Iterable[UUID], only: Sequence[str]) -> dic
     beside = {name.rpartition("__")[0] for name in only} - {""}
 
     def prepare(given: Given) -> Build:
-        reader, among = stand_in_for(actor, given), given(wanted)
+        reader, among = placeholder_of(actor, given), given(wanted)
 
         def build() -> Any:
             rows = access.tasks_team(reader).filter(Among("instance_id", among))

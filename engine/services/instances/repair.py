@@ -50,7 +50,7 @@ def _require_status(instance: Instance, allowed: Sequence[InstanceStatus], act: 
 
 @in_one_transaction
 def suspend_instance(*, actor: Actor, instance_id: UUID, reason: str = "") -> Instance:
-    """Let nothing happen to an instance until it is resumed; its timers keep their time."""
+    """Suspend an instance: nothing happens to it until it is resumed; its timers keep their time."""
     instance = _claimed(actor, instance_id)
     _require_status(instance, (InstanceStatus.RUNNING, InstanceStatus.INCIDENT), "suspended")
     moves.suspend(instance, actor=actor, reason=reason)
@@ -213,7 +213,7 @@ def _requeue(letter: DeadLetter) -> None:
 
 @in_one_transaction
 def discard_dead_letter(*, actor: Actor, letter_id: UUID, reason: str = "") -> Instance:
-    """Give a dead letter up. The instance stays an incident: retry, skip or cancel what waited for it.
+    """Delete a dead letter without applying it. The instance stays an incident: retry, skip or cancel what waited for it.
 
     If another of its dead letters was replayed, that one waited for this to be settled, and the instance continues.
     """

@@ -25,10 +25,10 @@ from engine.runtime import claims
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.task_effects import send_reminder
 from engine.services.instances.lifecycle import end_by_hand, require_reason
-from engine.services.notifications.case_comments import tell_case
+from engine.services.notifications.case_comments import notify_of_comment
 from engine.services.tasks.comments import refuse_text
 from engine.services.tasks.history import note_act
-from engine.storage.attachments import clean_name, keep, path_of, read_up_to, refuse_file
+from engine.storage.attachments import clean_name, file_path, keep, read_up_to, refuse_file
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
@@ -46,7 +46,7 @@ def refuse_withdrawing(actor: Actor, instance: Instance) -> Refused | Conflict |
     if instance.started_by_id is None or instance.started_by_id != actor.person_id:
         return Refused(_("Only the person who started this can withdraw it."), code="starter")
     if instance.is_over:
-        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        message = _("This case is %(status)s already.") % {"status": status_word(instance.status)}
         return Conflict(message, code="status", status=instance.status)
     if instance.parent_token is not None:
         return Refused(_("This belongs to another case. Withdraw that one."), code="withdraw")
@@ -80,7 +80,7 @@ def withdraw_instance(*, actor: Actor, instance_id: UUID, reason: str) -> Instan
 
 @in_one_transaction
 def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComment:
-    """Say something about a case that one sees; the people of the case are told."""
+    """Comment on a case that one sees; the people of the case are notified."""
     instance = access.instance_of(actor, instance_id)
     refuse_text(text)
     claims.lock([instance.pk])
@@ -94,7 +94,7 @@ def comment_instance(*, actor: Actor, instance_id: UUID, text: str) -> TaskComme
         author_name=actor.name,
         at=now,
     )
-    tell_case(actor, instance, comment)
+    notify_of_comment(actor, instance, comment)
     return comment
 
 
@@ -112,7 +112,7 @@ def add_case_file(*, actor: Actor, instance_id: UUID, name: str, content: IO[byt
         raise Invalid(wrong.message, [wrong])
     _refuse_one_too_many(instance)
     attachment_id = uuid7()
-    sha256 = keep(path_of(instance.tenant_id, attachment_id), read)
+    sha256 = keep(file_path(instance.tenant_id, attachment_id), read)
     record(instance, Act("attach_file", new={"name": name, "size": len(read), "sha256": sha256}), actor=actor)
     return TaskAttachment.objects.create(
         id=attachment_id,
@@ -136,7 +136,7 @@ def _refuse_one_too_many(instance: Instance) -> None:
 
 def _refuse_over(instance: Instance) -> None:
     if instance.is_over:
-        message = _("This instance is %(status)s already.") % {"status": status_word(instance.status)}
+        message = _("This case is %(status)s already.") % {"status": status_word(instance.status)}
         raise Conflict(message, code="status", status=instance.status)
 
 
@@ -188,6 +188,6 @@ def open_case_file(*, actor: Actor, instance_id: UUID, attachment_id: UUID) -> t
     if found is None:
         raise NotFound
     try:
-        return found, path_of(found.tenant_id, found.pk).open("rb")
+        return found, file_path(found.tenant_id, found.pk).open("rb")
     except FileNotFoundError:
         raise NotFound from None

@@ -22,7 +22,7 @@ from engine.kernel.tasks.answers import USUAL, asks_for_files, ending_of, files_
 from engine.kernel.tasks.rules import FILE_KINDS
 from engine.models import CaseFile, IdempotencyKey, Instance, StartDraft, TemplateVersion
 from engine.services.instances.lifecycle import attention_words
-from engine.storage.attachments import clean_name, keep, path_of, read_up_to, refuse_file
+from engine.storage.attachments import clean_name, file_path, keep, read_up_to, refuse_file
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
@@ -83,7 +83,7 @@ def discard_start_draft(*, actor: Actor, version: TemplateVersion, number: str) 
 
 
 def _delete(draft: StartDraft) -> None:
-    places = [path_of(file.tenant_id, file.pk) for file in draft.files.all()]
+    places = [file_path(file.tenant_id, file.pk) for file in draft.files.all()]
     draft.delete()
     for place in places:
         transaction.on_commit(lambda place=place: place.unlink(missing_ok=True))  # type: ignore[misc]
@@ -123,7 +123,7 @@ def _keep_file(actor: Actor, draft: StartDraft, name: str, content: bytes) -> Ca
         name=name,
         content_type=FILE_KINDS[ending_of(name)].media_type,
         size=len(content),
-        sha256=keep(path_of(draft.tenant_id, file_id), content),
+        sha256=keep(file_path(draft.tenant_id, file_id), content),
         added_by_id=actor.person_id,
         added_by_name=actor.name,
         added_at=database_now(),
@@ -136,7 +136,7 @@ def remove_start_file(*, actor: Actor, version: TemplateVersion, file_id: UUID) 
     file = access.files_of_own_drafts(actor, version).filter(pk=file_id).first()
     if file is None:
         raise NotFound
-    place = path_of(file.tenant_id, file.pk)
+    place = file_path(file.tenant_id, file.pk)
     file.delete()
     transaction.on_commit(lambda: place.unlink(missing_ok=True))
 
@@ -160,7 +160,7 @@ def refuse_missing_files(*, actor: Actor, version: TemplateVersion, number: str,
 
 
 def hand_over_draft(*, actor: Actor, version: TemplateVersion, number: str, instance: Instance) -> None:
-    """Give the files that a start names to its instance, and forget the draft; within the start's own transaction."""
+    """Move the files that a start names to its instance, and delete the draft; within the start's own transaction."""
     draft = access.start_drafts(actor).filter(template_id=version.template_id, number=number).first()
     if draft is None:
         return
@@ -176,6 +176,6 @@ def hand_over_draft(*, actor: Actor, version: TemplateVersion, number: str, inst
 def open_case_file(file: CaseFile) -> IO[bytes]:
     """Open a file that the reader may see."""
     try:
-        return path_of(file.tenant_id, file.pk).open("rb")
+        return file_path(file.tenant_id, file.pk).open("rb")
     except FileNotFoundError:
         raise NotFound from None

@@ -42,7 +42,7 @@ def list_steps(*, actor: Actor, instance_id: UUID) -> list[StepRun | PendingStep
 
 
 def _pending(instance: Instance) -> Iterator[PendingStep]:
-    """Give what is pending; only a live instance whose author wrote a graph is asked for its snapshot."""
+    """Return what is pending; only a live instance whose author wrote a graph is asked for its snapshot."""
     definition = definition_of(instance.version_id)
     if instance.is_over or not any(step.kind == "graph" for step in definition.steps.values()):
         return

@@ -1,1 +1,1 @@
-"""Tell people what concerns them: what to tell, when, and over which channels."""
+"""Notify people of what concerns them: of what, when, and over which channels."""

@@ -1,4 +1,4 @@
-"""Tell the people of a case what someone said about it as a whole: they took part, were mentioned, or are to answer it now."""
+"""Notify the people of a case of a comment on the case as a whole: they took part, were mentioned, or are to answer it now."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -7,14 +7,14 @@ from django.db.models import Q
 
 from engine.models import Instance, Task, TaskComment
 from engine.services.notifications.mentions import names_in
-from engine.services.notifications.telling import News, tell
+from engine.services.notifications.notify import News, notify_people
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
 from workflowplatform.accounts.models import User
 
 
-def tell_case(actor: Actor, instance: Instance, comment: TaskComment) -> None:
-    """Tell everybody concerned of a comment on a case, except its author. What each may see is decided when it is sent."""
+def notify_of_comment(actor: Actor, instance: Instance, comment: TaskComment) -> None:
+    """Notify everybody concerned of a comment on a case, except its author. What each may see is decided when it is sent."""
     places = dict(_places(instance)) | {instance.started_by_id: None}
     places |= {pk: None for pk in _mentioned(instance, comment.text) if pk not in places}
     key = f"comment:{comment.pk}"
@@ -23,7 +23,7 @@ def tell_case(actor: Actor, instance: Instance, comment: TaskComment) -> None:
         for person_id, task_id in places.items()
         if person_id is not None and person_id != actor.person_id
     ]
-    tell(news, comment.at)
+    notify_people(news, comment.at)
 
 
 def _places(instance: Instance) -> Iterator[tuple[UUID | None, UUID | None]]:

@@ -19,7 +19,7 @@ from engine.db.transactions import in_one_transaction
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
 from engine.models import Audit, Instance, NotificationCursor, Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.notifications.telling import News, tell, tell_roles
+from engine.services.notifications.notify import News, notify_people, notify_roles
 from workflowplatform.accounts.models import Absence, Membership, Role, User
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,8 @@ OFFERS_A_PASS = 4
 
 ABOUT_TASKS = ("task_created", "task_assigned", "task_reassigned", "task_escalated", "task_released")
 ENDS = ("complete_workflow", "cancel_workflow")
-TOLD = (*ABOUT_TASKS, *ENDS)
+ANSWERED = "task_completed"
+TOLD = (*ABOUT_TASKS, *ENDS, ANSWERED)
 
 SOMETHING = f"""
 SELECT n.id FROM wf_tenants n LEFT JOIN wf_notification_cursors c ON c.tenant_id = n.id
@@ -81,20 +82,25 @@ def _collect_for(tenant_id: UUID) -> tuple[int, bool]:
     now = database_now()
     acts = Audit.objects.filter(tenant_id=tenant_id, action__in=TOLD)
     stretch = read_on(acts, Position(place.after_xid, place.after_id), most=ACTS_A_PASS)
-    found = _tell_acts(tenant_id, stretch.rows, now)
-    found += _tell_due(tenant_id, (place.due_until or now) - LOOKED_AT_AGAIN, now)
+    found = _notify_of_acts(tenant_id, stretch.rows, now)
+    found += _notify_of_due(tenant_id, (place.due_until or now) - LOOKED_AT_AGAIN, now)
     place.after_xid, place.after_id, place.due_until = stretch.end.xid, stretch.end.id, now
     place.save(update_fields=["after_xid", "after_id", "due_until"])
     return found, stretch.more
 
 
-def _tell_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
+def _notify_of_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> int:
     tasks = _tasks_of(tenant_id, acts)
     assigned = list(_assigned(acts, tasks))
     offered = [tasks[act.pk] for act in acts if act.pk in tasks and tasks[act.pk].assignee_id is None]
-    found = tell(assigned, now) + tell(_offered_to_people(tenant_id, offered, now), now)
-    found += tell(_for_deputies(tenant_id, assigned, now), now)
-    return found + tell_roles(_offered_to_roles(tenant_id, offered), now) + tell(_decided(tenant_id, acts), now)
+    found = notify_people(assigned, now) + notify_people(_offered_to_people(tenant_id, offered, now), now)
+    found += notify_people(_for_deputies(tenant_id, assigned, now), now)
+    return (
+        found
+        + notify_roles(_offered_to_roles(tenant_id, offered), now)
+        + notify_people(_decided(tenant_id, acts), now)
+        + notify_people(_decisions(tenant_id, acts), now)
+    )
 
 
 def _tasks_of(tenant_id: UUID, acts: Sequence[Audit]) -> dict[int, Task]:
@@ -128,7 +134,7 @@ def _assigned(acts: Sequence[Audit], tasks: Mapping[int, Task]) -> Iterator[tupl
 
 
 def _for_deputies(tenant_id: UUID, news: Sequence[tuple[News, UUID]], now: datetime) -> Iterator[tuple[News, UUID]]:
-    """Tell those who stand in for people who are away what these are told of their tasks."""
+    """Yield the same news for the deputies of people who are away."""
     deputies = _deputies(tenant_id, now) if news else {}
     for one, person_id in news:
         for deputy in _who_stands_in(person_id, deputies):
@@ -152,8 +158,9 @@ def _who_stands_in(person_id: UUID, deputies: Mapping[UUID, UUID]) -> list[UUID]
 
 
 def _offered_to_people(tenant_id: UUID, tasks: Sequence[Task], now: datetime) -> Iterator[tuple[News, UUID]]:
-    """Tell everybody to whom new tasks are offered, and who stands in for those named; who may really do one is decided
-    when it is sent.
+    """Yield news for everybody to whom new tasks are offered, and for the deputies of those named.
+
+    Whether a person may do one is decided when it is sent.
     """
     offers = _offers(tasks)
     members = _people_behind(tenant_id, {principal for found in offers.values() for principal in found})
@@ -204,7 +211,7 @@ def _offer(task: Task) -> News:
 
 
 def _offered_to_roles(tenant_id: UUID, tasks: Sequence[Task]) -> list[tuple[News, UUID]]:
-    """Tell the chats of the roles to which new tasks are offered."""
+    """Yield news for the chats of the roles to which new tasks are offered."""
     offers = _offers(tasks)
     roles = set(Role.objects.filter(tenant_id=tenant_id).values_list("pk", flat=True)) if tasks else set()
     heard: Counter[UUID] = Counter()
@@ -226,15 +233,37 @@ def _decided(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUI
             yield News("decided", f"decided:{pk}", None, pk, ends[pk].actor_name, ends[pk].cause), starter
 
 
-def _tell_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
-    """Tell people of their tasks that are due soon, or late, since the last look."""
+def _decisions(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUID]]:
+    """Yield news for the person who started a case that continues: another approved it, or answered otherwise.
+
+    A decision is an answer where the author marks a rejection. What ends the case is told by its end.
+    """
+    at = {(act.subject_id, act.at) for act in acts if act.action == ANSWERED}
+    cases = Instance.objects.live().filter(
+        pk__in={pk for pk, _at in at}, parent_token=None, started_by_id__isnull=False
+    )
+    tasks = Task.objects.filter(
+        tenant_id=tenant_id,
+        instance__in=cases,
+        status=TaskStatus.COMPLETED,
+        completed_at__in={when for _pk, when in at},
+    )
+    for task in tasks.select_related("instance") if at else ():
+        starter, place = task.instance.started_by_id, (task.instance_id, task.completed_at)
+        if place in at and starter != task.completed_by_id and task.is_decision and starter is not None:
+            key = f"decided:{task.instance_id}:{task.pk}"
+            yield News("decided", key, None, task.instance_id, task.completed_by_name), starter
+
+
+def _notify_of_due(tenant_id: UUID, since: datetime, now: datetime) -> int:
+    """Notify people of their tasks that became due soon, or late, since the last look."""
     own = Task.objects.filter(
         tenant_id=tenant_id, status__in=OPEN_TASK, assignee__isnull=False, due_at__isnull=False
     ).exclude(status=TaskStatus.SUSPENDED)
     soon = own.filter(due_at__gt=since + DUE_SOON, due_at__lte=now + DUE_SOON)
     late = own.filter(due_at__gt=since, due_at__lte=now)
     news = [*_due("due_soon", soon), *_due("late", late)]
-    return tell(news, now) + tell(_for_deputies(tenant_id, news, now), now)
+    return notify_people(news, now) + notify_people(_for_deputies(tenant_id, news, now), now)
 
 
 def _due(kind: str, tasks: TaskQuerySet) -> Iterator[tuple[News, UUID]]:

@@ -151,7 +151,7 @@ def _checked_mail(ways: Mapping[str, str]) -> dict[str, str]:
 
 @in_one_transaction
 def reset_preferences(*, actor: Actor) -> None:
-    """Give the actor the defaults again; what is known about their mail address stays."""
+    """Reset the actor's preferences to the defaults; what is known about their mail address stays."""
     row = _row_of(actor)
     fresh = NotificationSettings(tenant_id=row.tenant_id, person_id=row.person_id)
     for name in ("mail", "push", "quiet", "quiet_from", "quiet_until", "quiet_weekend", "digest_at"):

@@ -16,7 +16,7 @@ from engine.errors import Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Notification, RoleChat
 from engine.models.notification import CHATS
-from engine.services.notifications.telling import News, tell_roles
+from engine.services.notifications.notify import News, notify_roles
 from engine.services.webhooks.subscriptions import url_errors
 from engine.storage.encryption import encrypt
 from workflowplatform.accounts.actor import Actor
@@ -31,14 +31,14 @@ TEST = "test:"
 
 @in_one_transaction
 def set_role_chat(*, actor: Actor, role: str, chat: str, address: str, language: str = "") -> RoleChat | None:
-    """Tell a role of its tasks in this chat from now on; an empty address ends that. It needs the level for webhooks."""
+    """Send a role's new tasks to this chat from now on; an empty address ends that. It needs the level for webhooks."""
     access.require_level(actor, TO_MANAGE_WEBHOOKS, "manage webhooks")
     found = access.visible_roles(actor).filter(name=role.replace("\0", "")).first()
     if found is None:
         raise NotFound
     tenant = Tenant.objects.get(pk=actor.tenant_id)
     _check(tenant, chat, address, language)
-    record(tenant, _act(role, chat, bool(address)), actor=actor)
+    record(tenant, Act("set_role_chat", new={"role": role, "chat": chat, "on": bool(address)}), actor=actor)
     key: dict[str, Any] = {"tenant_id": actor.tenant_id, "role_id": found.pk, "chat": chat}
     if not address:
         _forget(found, chat)
@@ -55,10 +55,6 @@ def _forget(role: Role, chat: str) -> None:
 
 def _waiting(role_id: UUID, chat: str) -> Any:
     return Notification.objects.filter(role_id=role_id, channel=chat, status="pending")
-
-
-def _act(role: str, chat: str, is_on: bool) -> Act:
-    return Act("set_role_chat", new={"role": role, "chat": chat, "on": is_on})
 
 
 def _check(tenant: Tenant, chat: str, address: str, language: str) -> None:
@@ -89,7 +85,7 @@ def try_role_chat(*, actor: Actor, chat_id: UUID) -> None:
     if chat is None:
         raise NotFound
     news = News("offered", f"{TEST}{uuid7()}", actor_name=actor.name)
-    tell_roles([(news, chat.role_id)], database_now(), chat=chat.chat)
+    notify_roles([(news, chat.role_id)], database_now(), chat=chat.chat)
 
 
 def chat_of(role_id: UUID, chat: str) -> RoleChat | None:

@@ -164,7 +164,7 @@ def _plan_fresh(rows: Sequence[Notification], now: datetime) -> Iterator[Planned
     for kind in dict.fromkeys(row.kind for row in at_once):
         some = [row for row in at_once if row.kind == kind]
         recent = _recent(some[0], now)
-        if _are_few(some, recent):
+        if len(some) + len(recent) <= MOST_OF_A_KIND and all(row.way == "once" for row in some):
             yield from _one_by_one(some, now)
         elif recent:
             _postpone(some, max(recent) + WINDOW, way="later")
@@ -174,10 +174,6 @@ def _plan_fresh(rows: Sequence[Notification], now: datetime) -> Iterator[Planned
             crowd += some
     if crowd:
         yield _style_of(crowd), crowd
-
-
-def _are_few(rows: Sequence[Notification], recent: Sequence[datetime]) -> bool:
-    return len(rows) + len(recent) <= MOST_OF_A_KIND and all(row.way == "once" for row in rows)
 
 
 def _one_by_one(rows: Sequence[Notification], now: datetime) -> Iterator[Planned]:

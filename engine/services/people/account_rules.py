@@ -132,7 +132,7 @@ def insert_row(row: models.Model) -> None:
 
 
 def invalid_fields(refusal: ValidationError) -> Invalid:
-    """Say Django's field errors in the platform's own form, under the names that the verbs use."""
+    """Return Django's field errors in the platform's own form, under the names that the verbs use."""
     errors = [
         FieldError("name" if field in {"username", "__all__"} else field, *_said(each))
         for field, found in refusal.error_dict.items()

@@ -121,7 +121,7 @@ def change_details(*, actor: Actor, person: User, full_name: str, email: str) ->
 
 
 def _hold_email(person: User, old: str, acting: Actor) -> None:
-    """Give a new mail address no rights for a day: anyone who enters their own could reset the password there."""
+    """Hold a new mail address for a day: anyone who enters their own could reset the password there."""
     if _may_have_acted(person):
         person.email_changed_at, person.email_changed_by = timezone.now(), acting.name
         person.save(update_fields=["email_changed_at", "email_changed_by"])
@@ -254,7 +254,7 @@ def change_level(*, actor: Actor | None, person: User, level: int) -> User:
 
 @in_one_transaction
 def grant_role(*, actor: Actor | None, person: User, role: str) -> User:
-    """Give a person a role of their tenant."""
+    """Grant a person a role of their tenant."""
     acting, person = to_manage(actor, person)
     (found,) = roles_named(person.tenant, [role])
     _, fresh = Membership.objects.get_or_create(user=person, role=found, defaults={"tenant": person.tenant})

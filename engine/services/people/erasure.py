@@ -29,7 +29,8 @@ from engine.models import (
 from engine.services.people.account_rules import to_manage
 from engine.services.people.accounts import deactivate_person
 from engine.services.people.person_export import Mention, find_mentions
-from engine.services.people.pseudonyms import Names, replace_names
+from engine.services.people.pseudonyms import names_of, replace_names
+from engine.services.people.redaction import Names
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
@@ -78,7 +79,7 @@ def agree_erasure(*, actor: Actor | None, person: User) -> Erased:
     deactivate_person(actor=actor, person=person)
     _outwait()
     erasure = _open_erasure(person)
-    names = Names.of(person, erasure.pseudonym)
+    names = names_of(person, erasure.pseudonym)
     replace_names(erasure, names)
     mentions = tuple(find_mentions(person))
     _finish(erasure, names, acting)
@@ -132,7 +133,11 @@ def _open_erasure(person: User) -> Erasure:
 
 def refuse_needed(person: User) -> None:
     """Refuse while open tasks are offered to this person alone, or the person owns active schedules."""
-    alone = [task for task in _open_for(person) if not _others_may(task, person)]
+    alone = [
+        task
+        for task in _open_for(person)
+        if not TaskCandidate.objects.filter(task_id=task.pk).exclude(principal=person.pk).exists()
+    ]
     if alone:
         named = ", ".join(f"{task.title} ({task.pk})" for task in alone[:10])
         raise Conflict(
@@ -151,10 +156,6 @@ def refuse_needed(person: User) -> None:
 def _open_for(person: User) -> list[Task]:
     theirs = Q(assignee_id=person.pk) | Q(pk__in=TaskCandidate.objects.filter(principal=person.pk).values("task_id"))
     return list(Task.objects.open().filter(theirs))
-
-
-def _others_may(task: Task, person: User) -> bool:
-    return TaskCandidate.objects.filter(task_id=task.pk).exclude(principal=person.pk).exists()
 
 
 def _new_pseudonym() -> str:

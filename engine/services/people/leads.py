@@ -13,7 +13,7 @@ from workflowplatform.accounts.models import Membership, User
 
 @in_one_transaction
 def set_leads(*, actor: Actor | None, person: User, roles: Iterable[str]) -> User:
-    """Let a person lead these of their roles, and no others; each difference is its own audit entry."""
+    """Set which of their roles a person leads; each difference is its own audit entry."""
     acting, person = to_manage(actor, person)
     wanted = {role.name for role in roles_named(person.tenant, roles)}
     held = {one.role.name: one for one in Membership.objects.filter(user=person).select_related("role")}

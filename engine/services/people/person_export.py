@@ -29,8 +29,8 @@ from engine.models import (
     TemplateVersion,
 )
 from engine.services.people.account_rules import to_manage
-from engine.services.people.pseudonyms import PEOPLE_KEYS
-from engine.storage.attachments import path_of
+from engine.services.people.redaction import PEOPLE_KEYS
+from engine.storage.attachments import file_path
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Token, User
 
@@ -116,7 +116,7 @@ def files_of_person(person: User) -> Iterator[tuple[str, Any]]:
     """Return the files that a person added: under which name to hand each out, and where it is."""
     for model in (TaskAttachment, CaseFile):
         for row in model.objects.filter(added_by_id=person.pk).order_by("pk"):
-            yield f"{row.pk}-{row.name}", path_of(row.tenant_id, row.pk)
+            yield f"{row.pk}-{row.name}", file_path(row.tenant_id, row.pk)
 
 
 def find_mentions(person: User) -> Iterator[Mention]:

@@ -1,4 +1,4 @@
-"""Let ended work go after its time: per template and tenant, in batches, never anything that still lives.
+"""Delete ended work after its time: per template and tenant, in batches, never anything that still lives.
 
 Windows are counted from an instance's end. A case goes whole: the instances that it called go with it, by its own window; one
 that it continued with has its own life and only loses the link. Nothing goes that has a signal in the queue, a dead letter, or a
@@ -102,7 +102,7 @@ class Windows:
     audit_for: str = ""
 
     def over(self, other: RetentionRule | None) -> "Windows":
-        """Lay a rule over these: what it leaves empty stays."""
+        """Merge a rule over these: what it leaves empty stays."""
         own = {name: getattr(other, name) for name in WINDOWS if other is not None and getattr(other, name)}
         return replace(self, **own)
 
@@ -201,7 +201,7 @@ def keep_instance(*, actor: Actor, instance_id: UUID, until: datetime | None, re
 
 
 def apply_retention(*, tenant: Tenant | None = None, dry_run: bool = False, progress: Progress | None = None) -> Swept:
-    """Let go what is past its window, of one tenant or of all; a dry run only counts. One host at a time."""
+    """Delete what is past its window, of one tenant or of all; a dry run only counts. One host at a time."""
     with host_lock(LOCK, seconds=LOCK_SECONDS) as lock:
         swept = Swept(dry_run)
         for each in [tenant] if tenant else Tenant.objects.order_by("name"):
@@ -294,7 +294,7 @@ def _sweep_template(template: Template, windows: Windows, purged: Purged, sweep:
 
 
 def _mark(template: Template, windows: Windows, sweep: Sweep) -> Iterator[None]:
-    """Say on each ended case from when on it may go: the rules may have changed, and people look there."""
+    """Write on each ended case from when on it may be deleted: the rules may have changed, and people look there."""
     ended = Instance.objects.ended().filter(tenant_id=template.tenant_id, template=template, parent_token__isnull=True)
     kept_for = {"completed": windows.completed_for or None, "cancelled": windows.cancelled_for or None}
     for ids in _in_batches(ended, sweep.size):
@@ -392,7 +392,7 @@ KINDS: dict[str, Walk] = {
 
 
 def sweep_house(swept: Swept, *, lock: HeldLock | None = None, size: int = 10 * BATCH) -> Iterator[None]:
-    """Let go what nobody can use any more, whatever the rules, some rows at a time: no tenant misses it."""
+    """Delete what nobody can use any more, whatever the rules, some rows at a time: no tenant misses it."""
     for name, rows in _forgettable(database_now()).items():
         if swept.dry_run:
             setattr(swept, name, rows.count())

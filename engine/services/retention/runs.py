@@ -1,4 +1,4 @@
-"""Let retention run by itself: once a day, and when a person asks, a share at a time.
+"""Run retention automatically: once a day, and when a person asks, a share at a time.
 
 Workers host it (engine.dispatch.retention). One process at a time holds the lock. A worker that dies leaves its run open; when
 the lock has expired another worker continues. That the day's run is over is a second lock, which nobody releases. Files go with
@@ -66,7 +66,7 @@ def show_retention(*, actor: Actor) -> Retention:
 
 @in_one_transaction
 def ask_retention(*, actor: Actor, dry_run: bool = False) -> Retention:
-    """Let the workers run the tenant's rules now; a run that is open already will do. A dry run only shows what would go."""
+    """Ask the workers to run the tenant's rules now; a run that is open already will do. A dry run only shows what would go."""
     access.require_level(actor, TO_AUTHOR, "delete ended work")
     if not dry_run:
         now = database_now()

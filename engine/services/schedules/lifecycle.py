@@ -1,4 +1,4 @@
-"""Let the clock start instances: create, pause, cancel and preview schedules. `engine.services.schedules.runner` fires their
+"""Start instances by the clock: create, pause, cancel and preview schedules. `engine.services.schedules.runner` fires their
 slots.
 """
 
@@ -40,7 +40,7 @@ SETTINGS = ("cron", "time_zone", "dst", "calendar", "overlap", "catch_up", "wind
 
 @in_one_transaction
 def create_schedule(*, actor: Actor, template: str, **settings: Any) -> Schedule:
-    """Let the clock start a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
+    """Schedule the start of a template: by `cron`, or once at `once_at`. The actor owns it, and acts by it."""
     access.require_level(actor, TO_OPERATE, "schedule workflows")
     version = version_to_start(actor, template, way="scheduled").version
     schedule = Schedule(
@@ -125,7 +125,11 @@ def next_slot(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first slot after a moment; None where a schedule for one moment has had it."""
     if schedule.cron:
         return clock_of(schedule).next_after(after).at
-    return schedule.once_at if schedule.once_at and not _is_fired(schedule, schedule.once_at) else None
+    return (
+        schedule.once_at
+        if schedule.once_at and not ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=schedule.once_at).exists()
+        else None
+    )
 
 
 def clock_problem(schedule: Schedule) -> str:
@@ -135,10 +139,6 @@ def clock_problem(schedule: Schedule) -> str:
     except CronError as error:
         return str(error)
     return ""
-
-
-def _is_fired(schedule: Schedule, slot: datetime) -> bool:
-    return ScheduleFire.objects.filter(schedule_id=schedule.pk, slot=slot).exists()
 
 
 def note(actor: Actor, template: Template, action: str, new: Any, reason: str = "") -> None:
@@ -256,7 +256,7 @@ def preview_schedule(*, actor: Actor, schedule_id: UUID, n: int = 10) -> list[Sl
 
 
 def _reasoned(schedule: Schedule, slots: list[Slot], now: datetime) -> Iterator[Slot]:
-    """Say of each run also which days before it the calendar leaves out."""
+    """Add to each run which days before it the calendar leaves out."""
     calendar = _calendar(schedule)
     plain = CronSchedule.parse(schedule.cron, schedule.time_zone, schedule.dst)
     for before, slot in zip([now, *(one.at for one in slots)], slots, strict=False):

@@ -40,7 +40,7 @@ ORDER BY turn, look_at LIMIT 50
 
 
 def due_schedules() -> list[UUID]:
-    """Return the schedules that a worker should look at now, tenants in turn, who waits longest first."""
+    """Return the schedules that a worker should look at now, tenants in turn, those that wait longest first."""
     return [row[0] for row in run_hot(DUE_SCHEDULES, [])]
 
 

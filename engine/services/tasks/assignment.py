@@ -1,4 +1,4 @@
-"""Give tasks to people: assign, reassign, and take the best one."""
+"""Assign tasks to people: assign, reassign, and take the best one."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from engine.kernel.signals import TaskReleased
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     UNBOUND,
@@ -79,7 +79,7 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
     _move_offer(task, before, person)
     Task.objects.filter(pk=task.pk).update(assignee=person, **UNBOUND)
     if person is not None:
-        tell(Told("assigned", person.pk, actor, task.pk, reason))
+        announce(Announcement("assigned", person.pk, actor, task.pk, reason))
     if was_claimed:
         tell_engine(actor, task, TaskReleased(task.token))
     task.refresh_from_db()
@@ -87,7 +87,7 @@ def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Ta
 
 
 def _move_offer(task: Task, before: User | None, person: User | None) -> None:
-    """Let the offer follow the person where the author named only an assignee, so that a release leads back to them."""
+    """Offer the task to its new assignee where the author named only an assignee, so that a release leads back to them."""
     if person is None or before is None or task.effective_roles or task.users:
         return
     for offer in TaskCandidate.objects.filter(task_id=task.pk, principal=before.pk):

@@ -24,8 +24,8 @@ from engine.services.tasks.lifecycle import claim_instance, refuse_foreign, requ
 from engine.storage.attachments import (
     all_files,
     clean_name,
+    file_path,
     keep,
-    path_of,
     read_up_to,
     refuse_file,
 )
@@ -63,7 +63,7 @@ def _rules(task: Task) -> FileRules:
 
 def _attach(actor: Actor, task: Task, name: str, content: bytes) -> TaskAttachment:
     now, attachment_id = database_now(), uuid7()
-    sha256 = keep(path_of(task.tenant_id, attachment_id), content)
+    sha256 = keep(file_path(task.tenant_id, attachment_id), content)
     note_act(actor, task, "attached", now, new={"name": name, "size": len(content), "sha256": sha256})
     return TaskAttachment.objects.create(
         id=attachment_id,
@@ -84,7 +84,7 @@ def open_attachment(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> tupl
     """Return a file of a task that the actor sees, opened to be read."""
     found = _attachment(actor, task_id, attachment_id)
     try:
-        return found, path_of(found.tenant_id, found.pk).open("rb")
+        return found, file_path(found.tenant_id, found.pk).open("rb")
     except FileNotFoundError:
         log.error("a file of a task is not in this host's data folder", attachment=str(found.pk))
         raise NotFound from None
@@ -106,7 +106,7 @@ def detach_file(*, actor: Actor, task_id: UUID, attachment_id: UUID) -> None:
     if found.added_by_id != actor.person_id:
         access.require_level(actor, TO_OPERATE, gettext_noop("remove another person's file"))
     note_act(actor, task, "detached", database_now(), old={"name": found.name, "sha256": found.sha256})
-    place = path_of(found.tenant_id, found.pk)
+    place = file_path(found.tenant_id, found.pk)
     found.delete()
     transaction.on_commit(lambda: place.unlink(missing_ok=True))
 
@@ -132,7 +132,7 @@ def sweep_files(*, older_than: timedelta = timedelta(days=1)) -> int:
 def files_of(instance_ids: Sequence[UUID]) -> list[Path]:
     """Return where the files of some instances and their tasks are."""
     found = (model.objects.filter(instance_id__in=instance_ids) for model in (TaskAttachment, CaseFile))
-    return [path_of(*row) for rows in found for row in rows.values_list("tenant_id", "pk")]
+    return [file_path(*row) for rows in found for row in rows.values_list("tenant_id", "pk")]
 
 
 def remove_files(places: Sequence[Path]) -> None:

@@ -99,7 +99,7 @@ def _complete(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
 
 
 def _give_back(actor: Actor, wanted: Wanted, task_id: UUID) -> Task:
-    """Give a task back to who had it before; one's own is claimed again, which needs no level."""
+    """Return a task to the person who had it before; one's own is claimed again, which needs no level."""
     holder = wanted.holders.get(task_id) or None
     if holder == actor.name and access.task_of(actor, task_id).assignee_id is None:
         return claim_task(actor=actor, task_id=task_id)

@@ -17,7 +17,7 @@ from workflowplatform.accounts.actor import Actor
 
 @in_one_transaction
 def tick_point(*, actor: Actor, task_id: UUID, point: str, done: bool = True) -> Task:
-    """Say that a point of the checklist is done, or that it is not after all."""
+    """Tick a point of the checklist, or take the tick away."""
     task = claim_instance(actor, task_id)
     require_may_act(actor, task)
     if point not in {one.id for one in task.checklist}:

@@ -1,4 +1,4 @@
-"""Let people comment on a task, apart from its answer."""
+"""Keep comments of people on a task, apart from its answer."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskComment
 from engine.services.notifications.mentions import mentions_in
-from engine.services.notifications.telling import News, tell
+from engine.services.notifications.notify import News, notify_people
 from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import claim_instance
 from workflowplatform.accounts.actor import Actor
@@ -20,7 +20,7 @@ LONGEST_COMMENT = 10_000
 
 @in_one_transaction
 def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
-    """Say something about a task that one sees, open or over. People who are mentioned are told."""
+    """Comment on a task that one sees, open or over. People who are mentioned are notified."""
     task = claim_instance(actor, task_id)
     refuse_text(text)
     now = database_now()
@@ -34,16 +34,16 @@ def comment_task(*, actor: Actor, task_id: UUID, text: str) -> TaskComment:
         author_name=actor.name,
         at=now,
     )
-    _tell_mentioned(actor, task, comment)
+    _notify_mentioned(actor, task, comment)
     return comment
 
 
-def _tell_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
+def _notify_mentioned(actor: Actor, task: Task, comment: TaskComment) -> None:
     key = f"comment:{comment.pk}"
     news = News("mentioned", key, task.pk, task.instance_id, actor.name, comment.text)
     people = mentions_in(task, comment.text).people
     if people:
-        tell([(news, person.pk) for person in people if person.pk != actor.person_id], comment.at)
+        notify_people([(news, person.pk) for person in people if person.pk != actor.person_id], comment.at)
 
 
 def refuse_text(text: str) -> None:

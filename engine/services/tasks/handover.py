@@ -20,7 +20,7 @@ from engine.kernel.signals import TaskReleased
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskComment, TaskQuestion
 from engine.runtime import claims
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     UNBOUND,
@@ -40,7 +40,7 @@ REMIND_ONCE_IN = timedelta(hours=24)
 
 @in_one_transaction
 def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> Task:
-    """Let a person who may do a task fill it in; it comes back for the final word."""
+    """Ask another person who may do a task to fill it in; it comes back for the final word."""
     task = _own_task(actor, task_id)
     refuse_shared(task)
     if task.delegated_by_id is not None:
@@ -59,7 +59,7 @@ def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> 
     Task.objects.filter(pk=task.pk).update(assignee=person, **{**UNBOUND, **back})
     if was_claimed:
         tell_engine(actor, task, TaskReleased(task.token))
-    tell(Told("delegated", person.pk, actor, task.pk, note))
+    announce(Announcement("delegated", person.pk, actor, task.pk, note))
     task.refresh_from_db()
     return task
 
@@ -92,7 +92,7 @@ def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str, ins
     )
     note_act(actor, task, "asked", now, new={"person": person.username}, cause=text)
     wait_for(actor, task, asked)
-    tell(Told("asked", person.pk, actor, task.pk, text))
+    announce(Announcement("asked", person.pk, actor, task.pk, text))
     task.refresh_from_db()
     return task
 
@@ -162,7 +162,7 @@ def _answer(actor: Actor, question_id: UUID, answer: str) -> Task | None:
     TaskQuestion.objects.filter(pk=question.pk).update(answer=text, answered_by_name=actor.name, ended_at=now)
     wait_no_more(actor, task)
     if question.asked_by_id:
-        tell(Told("answered", question.asked_by_id, actor, task.pk, text))
+        announce(Announcement("answered", question.asked_by_id, actor, task.pk, text))
     return access.visible_tasks(actor).filter(pk=task.pk).first()
 
 
@@ -189,7 +189,7 @@ def remind_asked(*, actor: Actor, task_id: UUID) -> TaskQuestion:
     note_act(actor, task, "reminded", now, new={"person": question.asked_of_name}, cause="question")
     question.reminded_at = now
     question.save(update_fields=["reminded_at"])
-    tell(Told("asked", question.asked_of_id, actor, task.pk, question.text))
+    announce(Announcement("asked", question.asked_of_id, actor, task.pk, question.text))
     return question
 
 

@@ -30,7 +30,7 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded
 from engine.runtime.projection.tasks import task_event
 from engine.services.instances.lifecycle import instance_after, tasks_after
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.answers import checked_answer
 from engine.services.tasks.history import note_act
 from engine.services.tasks.waiting import withdraw_open_question
@@ -117,7 +117,7 @@ def note_claim(batch: Batch, held: HeldTask, absent: StandIn | None = None) -> C
 
 
 def tell_engine(actor: Actor, task: Task, event: TaskClaimed | TaskReleased) -> None:
-    """Let a claim or release move the instance, where its definition picks among offers by that."""
+    """Deliver a claim or release to the instance, where its definition picks among offers by that."""
     if definition_of(task.version_id).claims_decide:
         delivery = Delivery(event, None, uuid7(), actor, token=task.token, queued=False)
         coordinator.deliver(instance_id=task.instance_id, deliveries=[delivery], actor=actor)
@@ -125,7 +125,7 @@ def tell_engine(actor: Actor, task: Task, event: TaskClaimed | TaskReleased) -> 
 
 @in_one_transaction
 def release_task(*, actor: Actor, task_id: UUID, reason: str = "") -> Task:
-    """Give a task back to all who may take it: one's own, assigned or claimed, or from level 4 on anybody's."""
+    """Return a task to everybody who may take it: one's own, assigned or claimed, or from level 4 on anybody's."""
     task = claim_instance(actor, task_id)
     refuse_sending(actor, task)
     assigned = task.status == TaskStatus.OPEN and task.assignee_id is not None
@@ -283,7 +283,7 @@ def _hand_back(actor: Actor, task: Task, outcome: str, values: dict[str, Any], c
 
 
 def give_back(actor: Actor, task: Task, note: str) -> Task:
-    """Give a delegated task back to the person who has the final word; one who left meanwhile: to the queue."""
+    """Return a delegated task to the person who has the final word, or to the queue if that person has left."""
     withdraw_open_question(actor, task)
     owner = User.objects.filter(username=task.delegated_by_name, tenant_id=task.tenant_id, is_active=True).first()
     old = {"assignee": task.assignee.username if task.assignee else None}
@@ -292,7 +292,7 @@ def give_back(actor: Actor, task: Task, note: str) -> Task:
     bound = {"status": TaskStatus.CLAIMED, "claimed_at": now} if owner else {}
     Task.objects.filter(pk=task.pk).update(assignee=owner, **{**UNBOUND, **bound})
     if owner:
-        tell(Told("returned", owner.pk, actor, task.pk, note))
+        announce(Announcement("returned", owner.pk, actor, task.pk, note))
     task.refresh_from_db()
     return task
 
@@ -344,8 +344,8 @@ def _refuse_answered(actor: Actor, task: Task) -> None:
 def refuse_held(instance: Instance) -> None:
     """Refuse to move an instance that is stopped: suspended, or with a signal missing that only an operator can bring back."""
     if instance.status == InstanceStatus.SUSPENDED:
-        message = _("This instance is suspended; its tasks wait until someone resumes it.")
+        message = _("This case is suspended; its tasks wait until someone resumes it.")
         raise Conflict(message, code="status", status=instance.status)
     if instance.status == InstanceStatus.INCIDENT and (instance.error or {}).get("code") == "dead_letter":
-        message = _("This instance is stopped until an operator has looked at it. Your task waits; nothing is lost.")
+        message = _("This case is stopped until an operator has looked at it. Your task waits; nothing is lost.")
         raise Conflict(message, code="status", status=instance.status)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import IntegerField, Q, QuerySet, Subquery
 
 from engine import access
-from engine.access.stand_ins import stand_in_for
+from engine.access.placeholders import placeholder_of
 from engine.access.task_filters import Asked, conditions_of
 from engine.access.task_listing import Place, Walk, place_of
 from engine.db.keyset_pagination import (
@@ -116,7 +116,7 @@ class TaskList:
     def given(self, given: Given) -> "TaskList":
         """Return the same list of placeholders."""
         given.form((self.view, self.order))
-        actor = stand_in_for(self.actor, given)
+        actor = placeholder_of(self.actor, given)
         return replace(self, actor=actor, conditions=tuple(conditions_of(self.conditions, given)))
 
     @property
@@ -150,7 +150,7 @@ def rows_in_order(actor: Actor, wanted: Iterable[UUID], read: Reading) -> list[T
     ids = Whole(wanted)
 
     def prepare(given: Given) -> Build:
-        reader, among = stand_in_for(actor, given), given(ids)
+        reader, among = placeholder_of(actor, given), given(ids)
         return lambda: read.of(access.visible_tasks(reader)).order_by().filter(Among("pk", among))
 
     found = {task.pk: task for task in read_rows(("tasks", read), prepare)} if ids else {}
@@ -166,7 +166,7 @@ class Counted(Subquery):
 
 
 def list_named(actor: Actor, name: str, conditions: Sequence[Q | Asked] = (), order: str = "") -> TaskList:
-    """Give a list by the name of its view, narrowed and ordered as asked; unknown names raise KeyError."""
+    """Return a list by the name of its view, narrowed and ordered as asked; unknown names raise KeyError."""
     view = VIEWS[name]
     return TaskList(actor, view, tuple(conditions), ORDERS[order] if order else view.order)
 
@@ -181,7 +181,7 @@ def count_lists(actor: Actor, lists: Mapping[str, Countable]) -> dict[str, int]:
         return {}
 
     def prepare(given: Given) -> Build:
-        own = stand_in_for(actor, given)
+        own = placeholder_of(actor, given)
         parts = {f"count_{place}": _part(each, own, given) for place, each in enumerate(lists.values())}
         return lambda: (
             access.own_tenant(own).annotate(**{name: part() for name, part in parts.items()}).values_list(*parts)

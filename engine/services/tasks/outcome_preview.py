@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from engine import access
-from engine.kernel.effects import ChangeTask, OpenTask, Slice, TellPeople, WaitKind
+from engine.kernel.effects import ChangeTask, NotifyPeople, Slice, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.signals import Environment, Event, Json, TaskCompleted, TimerDue
@@ -43,7 +43,7 @@ class Ahead:
     known: bool = True
     """False where it depends on what is filled in."""
     change: ChangeTask | None = None
-    letters: TellPeople | None = None
+    emails: NotifyPeople | None = None
 
     @property
     def ends(self) -> bool:
@@ -82,7 +82,7 @@ def foresee(*, actor: Actor, task: Task) -> Foresight:
 
 
 def _prefilled(task: Task) -> dict[str, Json]:
-    """Give the answer that one would send without filling anything in."""
+    """Return the answer that one would send without filling anything in."""
     values = fill_defaults(task.form or {}, copied(task.payload if isinstance(task.payload, dict) else {}))
     asked = (task.form or {}).get("properties") or {}
     return {key: value for key, value in values.items() if key in asked}
@@ -115,27 +115,22 @@ def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
         return Ahead(known=False)
     return Ahead(
         steps=tuple(dict.fromkeys(entry.path for entry in result.trace if entry.began and entry.kind in SHOWN)),
-        who={wait.path: _who(wait.task) for wait in result.opened if wait.task},
+        who={
+            wait.path: wait.task.assignee or ", ".join((*wait.task.roles, *wait.task.users))
+            for wait in result.opened
+            if wait.task
+        },
         status=result.status,
         outcome=result.outcome,
-        stays=_stays(result, task.token),
+        stays=any(wait["token"] == task.token for wait in result.snapshot.waits),
         change=_change(result, task.token),
-        letters=_letters(result, task.token),
+        emails=_emails(result, task.token),
     )
-
-
-def _stays(result: Slice, token: int) -> bool:
-    return any(wait["token"] == token for wait in result.snapshot.waits)
 
 
 def _change(result: Slice, token: int) -> ChangeTask | None:
     return next((one for one in result.effects if isinstance(one, ChangeTask) and one.token == token), None)
 
 
-def _letters(result: Slice, token: int) -> TellPeople | None:
-    return next((one for one in result.effects if isinstance(one, TellPeople) and one.token == token), None)
-
-
-def _who(task: OpenTask) -> str:
-    """Name whom a task would be offered to."""
-    return task.assignee or ", ".join((*task.roles, *task.users))
+def _emails(result: Slice, token: int) -> NotifyPeople | None:
+    return next((one for one in result.effects if isinstance(one, NotifyPeople) and one.token == token), None)

@@ -46,10 +46,10 @@ def open_question_link(token: str) -> OpenedQuestion:
         raise NotFound from None
     with crossing("mail link"):
         question = TaskQuestion.objects.filter(pk=question_id).select_related("task__instance__template").first()
-        person = (
-            question and User.objects.filter(pk=question.asked_of_id, is_active=True).select_related("tenant").first()
-        )
-        if question is None or person is None:
+        if question is None:
+            raise NotFound
+        person = User.objects.filter(pk=question.asked_of_id, is_active=True).select_related("tenant").first()
+        if person is None:
             raise NotFound
         return OpenedQuestion(question, person, replace(actor_of(person), via=VIA_LINK))
 

@@ -78,7 +78,7 @@ def _refuse_to_set_aside(actor: Actor, task: Task, loaded: Loaded) -> None:
 
 
 def _begin(actor: Actor, task: Task, before: Loaded) -> None:
-    """Fill the old answer in, where drafts are kept and one person answers; who gave it has the task again, if it is offered."""
+    """Fill the old answer in where one person answers with drafts, and assign the task to that person again if it is offered."""
     first = before.snapshot.next_frame if before.snapshot else 0
     fresh = Task.objects.open().filter(instance_id=task.instance_id, step=task.step, token__gte=first).first()
     if fresh is None or fresh.takes_several:

@@ -100,7 +100,7 @@ def _refuse_status(task: Task) -> None:
         raise Conflict(message, code="status", status=task.status)
     if task.instance.status != InstanceStatus.RUNNING:
         words = {"status": status_word(task.instance.status)}
-        message = _("This instance is %(status)s; its tasks can’t be reopened.") % words
+        message = _("This case is %(status)s; its tasks can’t be reopened.") % words
         raise Conflict(message, code="status", status=task.instance.status)
 
 
@@ -138,7 +138,7 @@ def _is_touched(task: Task, turn: Turn) -> bool:
 
 
 def _begin_again(actor: Actor, task: Task, reason: str) -> Task:
-    """Give the new task what belonged to the answered one: its files, its ticks, and its answer as a draft."""
+    """Copy to the new task what belonged to the answered one: its files, its ticks, and its answer as a draft."""
     again = Task.objects.select_related("instance", "version__template", "assignee").get(
         instance_id=task.instance_id, step=task.step, iteration=task.iteration, status=TaskStatus.OPEN
     )

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from engine import access
+from engine.access.levels import LEVEL_NAMES
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid, Refused
@@ -133,8 +134,8 @@ def _shared_by(actor: Actor, sharing: Sharing) -> dict[str, object]:
 
 
 def _not_theirs(saved: SavedFilter) -> Refused:
-    words = {"owner": saved.owner_name.capitalize(), "needed": int(Level.GOD)}
-    message = _("%(owner)s shares this filter; only they or level %(needed)s can change or delete it.") % words
+    words = {"owner": saved.owner_name.capitalize(), "people": LEVEL_NAMES[Level.GOD]}
+    message = _("%(owner)s shares this filter. %(people)s can change or delete it too, but you can’t.") % words
     return Refused(message, code="level", needed=int(Level.GOD))
 
 

@@ -78,13 +78,16 @@ def snooze_task(*, actor: Actor, task_id: UUID, until: datetime | None) -> Task:
         message = _("Choose a moment that is still to come.")
         raise Invalid(message, [FieldError("until", "past", message)])
     shown = until.isoformat() if until else None
-    note_act(actor, task, "snoozed", now, old={"until": _shown(task.follow_up_at)}, new={"until": shown})
+    note_act(
+        actor,
+        task,
+        "snoozed",
+        now,
+        old={"until": task.follow_up_at.isoformat() if task.follow_up_at else None},
+        new={"until": shown},
+    )
     Task.objects.filter(pk=task.pk).update(follow_up_at=until)
     return access.task_of(actor, task.pk)
-
-
-def _shown(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
 
 
 @in_one_transaction

@@ -1,4 +1,4 @@
-"""Let a person take an answer back for a while: it is kept, and sent when its time is over, or at once when they say so.
+"""Hold an answer for a while, so that its person can take it back; send it when its time is over, or at once on request.
 
 A kept answer is a row (`wf_pending_answers`). Its person settles it, or a worker when it is due; both take the instance's claim
 first. The row goes in the transaction that sends the answer, so that it is sent once and never forgotten, whatever dies. It is
@@ -27,7 +27,7 @@ from engine.models import PendingAnswer, Signal, Task, TaskDraft
 from engine.runtime import claims
 from engine.runtime.claims import HeldTask, hold_task
 from engine.runtime.commit import Batch, write
-from engine.services.people.told import Told, tell
+from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     CompletedTask,
@@ -228,7 +228,7 @@ def send_pending(*, pending_id: UUID) -> bool:
 
 
 def _told(error: WorkflowError, task_id: UUID) -> WorkflowError:
-    """Say of a task that its person sees no more why that is."""
+    """Return the error with its reason for a task that its person no longer sees."""
     if not isinstance(error, NotFound):
         return error
     lost = Conflict(_("This task isn’t yours to do any more."), code="not_candidate")
@@ -275,7 +275,7 @@ def keep_refused(*, pending_id: UUID, error: WorkflowError) -> None:
     seen.task = task
     _make_draft(seen, seen.person.username)
     PendingAnswer.objects.filter(pk=row.pk).update(refused_at=now, refusal=error.code, refusal_text=error.message)
-    tell(Told("not_sent", seen.person_id, engine, task.pk, error.message))
+    announce(Announcement("not_sent", seen.person_id, engine, task.pk, error.message))
 
 
 def postpone(*, pending_id: UUID) -> None:

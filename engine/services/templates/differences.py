@@ -1,4 +1,4 @@
-"""Say in words what one version of a template does differently from another, and whom that meets.
+"""Describe what one version of a template does differently from another, and which running instances that concerns.
 
 Steps are compared by their ids: moved is not changed. What an author reads is the field in the language's own words with its old
 and new value, and how many running instances are at the step now: they stay on their version, but authors should know.
@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from engine import access
 from engine.diagram.labels import shortened
-from engine.diagram.step_names import kind_of, name_of
+from engine.diagram.step_names import name_of, step_kind
 from engine.errors import Unprocessable
 from engine.kernel.findings import Finding
 from engine.kernel.language.step_lists import bodies
@@ -130,7 +130,12 @@ def _removed(step: str, placed: _Placed, here: int) -> Difference:
 
 
 def _changed(step: str, name: str, field: str, old: Any, new: Any, here: int = 0) -> Difference:
-    words = {"where": f"{name}: " if name else "", "field": _field_words(field), "old": _shown(old), "new": _shown(new)}
+    words = {
+        "where": f"{name}: " if name else "",
+        "field": field.replace("_", " ").replace(".", " "),
+        "old": _shown(old),
+        "new": _shown(new),
+    }
     if old is MISSING:
         text = _("%(where)s%(field)s is now %(new)s.") % words
     elif new is MISSING:
@@ -150,10 +155,6 @@ def _here(count: int) -> str:
     return " " + ngettext("%(n)d running instance is there.", "%(n)d running instances are there.", count) % {
         "n": count
     }
-
-
-def _field_words(field: str) -> str:
-    return field.replace("_", " ").replace(".", " ")
 
 
 def _shown(value: Any) -> str:
@@ -190,7 +191,7 @@ def _head(canonical: Mapping[str, Any]) -> dict[str, Any]:
 def _placed(steps: Any) -> Iterator[tuple[str, _Placed]]:
     """Find every step under its id, each without its inner steps."""
     for step in steps:
-        kind = kind_of(step)
+        kind = step_kind(step)
         inside = bodies(step, kind)
         yield step["id"], _Placed(name_of(step), kind, step["path"], _own(step, inside))
         for _name, inner in inside:

@@ -56,12 +56,12 @@ class TestResult:
 
     @property
     def way(self) -> str:
-        """Tell the steps it took."""
+        """Write the steps that it took."""
         return " → ".join(str(step) for step in self.report.result.get("path") or ())
 
     @property
     def words(self) -> str:
-        """Tell the way of a test that passed; of one that failed, everything that went otherwise, a sentence each."""
+        """Write the way of a test that passed; for one that failed, a sentence for everything that went otherwise."""
         if self.report.passed:
             return self.way
         return " ".join(f"{failure[:1].upper()}{failure[1:]}." for failure in self.report.failures)

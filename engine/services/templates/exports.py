@@ -1,4 +1,4 @@
-"""Give a version away: as its author wrote it, as JSON, or in its canonical form."""
+"""Export a version: as its author wrote it, as JSON, or in its canonical form."""
 
 import json
 from collections.abc import Callable, Mapping

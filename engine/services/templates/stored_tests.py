@@ -31,7 +31,7 @@ MOST_SECONDS = 20.0
 
 
 def simulation_setup(tenant_id: UUID | None = None) -> SimulationSetup:
-    """Give a simulation the tenant's calendars, the registered functions, and a budget that begins now."""
+    """Return the setup of a simulation: the tenant's calendars, the registered functions, and a budget that begins now."""
     stop_at = time.thread_time() + MOST_SECONDS
     return SimulationSetup(
         calendar=None if tenant_id is None else partial(calendar_named, tenant_id),
@@ -62,7 +62,7 @@ def _play(definition: Definition, test: Any, number: int, others: Definitions, s
 
 
 def red_tests(source: str, canonical: Mapping[str, Any], others: Definitions, tenant_id: UUID) -> list[Finding]:
-    """Give one finding for every stored test that is red, with the first thing that went otherwise."""
+    """Return one finding for every stored test that is red, with the first thing that went otherwise."""
     reports = play_tests(compile_definition(dict(canonical)), others, simulation_setup(tenant_id))
     if all(report.passed for report in reports):
         return []

@@ -117,7 +117,7 @@ def try_version(*, actor: Actor, name: str, number: int, test: Mapping[str, Json
 
 
 def _cast(definition: Definition, test: Mapping[str, Json]) -> dict[str, Json]:
-    """Give the starter of a trial what the template asks of one, unless the author named a person."""
+    """Give the starter of a trial the level and roles that the template asks for, unless the author named a person."""
     starters = definition.starters
     asked = {"starter": {"roles": list(starters.roles), "level": max(starters.min_level, 4)}}
     people = {**(asked if starters.roles or starters.min_level > 4 else {}), **(test.get("people") or {})}

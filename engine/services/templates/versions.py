@@ -72,7 +72,7 @@ def tenant_facts(actor: Actor) -> TenantFacts:
 
 
 def _to_embed(tenant_id: UUID, name: str, version: Any) -> tuple[int, dict[str, Any]] | None:
-    """Give the version of a workflow that a template embeds: the active one, or the one numbered if it was ever activated."""
+    """Return the version of a workflow that a template embeds: the active one, or the one numbered if it was ever activated."""
     versions = TemplateVersion.objects.filter(tenant_id=tenant_id, template__name=name, activated_at__isnull=False)
     chosen = versions.filter(number=version) if isinstance(version, int) else versions.active()
     found = chosen.values_list("number", "canonical").first()
@@ -347,13 +347,13 @@ def _save_move(version: TemplateVersion) -> None:
 
 @in_one_transaction
 def pause_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Let nothing new start; running instances continue."""
+    """Pause a version: nothing new starts; running instances continue."""
     return _move(actor, name, number, VersionStatus.PAUSED, "pause_template")
 
 
 @in_one_transaction
 def resume_version(*, actor: Actor, name: str, number: int) -> TemplateVersion:
-    """Let a paused version start instances again."""
+    """Resume a paused version: it starts instances again."""
     version = access.version_to_author(actor, name, number)
     if version.status != VersionStatus.PAUSED:
         raise _wrong_status(version, "resumed")

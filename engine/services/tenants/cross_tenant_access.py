@@ -4,7 +4,7 @@ Entering a tenant is a row already; staying for days, or reading pages about ten
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC
 from uuid import UUID
 
 from engine.audit.chain import Act, database_now, record
@@ -31,7 +31,11 @@ def note_looks(*, actor: Actor, tenants: Iterable[UUID], at: str) -> int:
 
 def _noted(person_id: UUID, tenants: Iterable[UUID]) -> set[UUID]:
     rows = Audit.objects.filter(
-        subject_id__in=tenants, subject_kind="tenant", actor_id=person_id, action__in=COUNTED, at__gte=_today()
+        subject_id__in=tenants,
+        subject_kind="tenant",
+        actor_id=person_id,
+        action__in=COUNTED,
+        at__gte=database_now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
     )
     return set(rows.values_list("subject_id", flat=True))
 
@@ -44,7 +48,3 @@ def _note(actor: Actor, tenant_id: UUID, at: str) -> bool:
         return False
     record(tenant, Act(LOOK, new={"at": at}), actor=actor)
     return True
-
-
-def _today() -> datetime:
-    return database_now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

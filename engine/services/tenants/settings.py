@@ -137,7 +137,7 @@ def _narrow_secret(actor: Actor, secret: Secret | None, origins: list[str] | Non
 def delete_secret(*, actor: Actor, name: str) -> None:
     """Delete a secret that nothing active and nothing running names."""
     access.require_level(actor, TO_AUTHOR, "delete secrets")
-    users = _users_of(actor, name)
+    users = [str(version) for version in _versions_in_use(actor) if name in _secrets_of(version)]
     if users:
         raise Conflict(
             f"{', '.join(users)} {'uses' if len(users) == 1 else 'use'} the secret {name}. Archive or change "
@@ -148,11 +148,6 @@ def delete_secret(*, actor: Actor, name: str) -> None:
     if not deleted:
         raise NotFound
     _note(actor, "delete_secret", name)
-
-
-def _users_of(actor: Actor, secret: str) -> list[str]:
-    """Name the versions that need a secret."""
-    return [str(version) for version in _versions_in_use(actor) if secret in _secrets_of(version)]
 
 
 def _versions_in_use(actor: Actor) -> QuerySet[TemplateVersion]:
@@ -210,7 +205,7 @@ def _rewrite_calendar(actor: Actor, name: str, written: dict[str, Any], seen: st
 
 
 def mark_of_calendar(calendar: BusinessCalendar | None) -> str:
-    """Say in short what a calendar holds, so that an author can name what they saw; nothing where there is none."""
+    """Return a short mark of what a calendar holds, so that an author can name what they saw; nothing where there is none."""
     if calendar is None:
         return ""
     return hashlib.sha256(json.dumps([calendar.title, calendar.content]).encode()).hexdigest()[:24]
@@ -222,7 +217,7 @@ def _written_meanwhile(actor: Actor, name: str, held: BusinessCalendar | None) -
     acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=actor.tenant_id, action="change_calendar")
     last = acts.filter(new__name=name).order_by("-seq").values_list("actor_name", flat=True).first()
     return Conflict(
-        f"{(last or 'somebody').capitalize()} wrote this calendar at {timezone.localtime(held.changed_at):%H:%M}. "
+        f"{(last or 'someone').capitalize()} wrote this calendar at {timezone.localtime(held.changed_at):%H:%M}. "
         "Compare, then save again; nothing was overwritten.",
         code="changed",
         mark=mark_of_calendar(held),

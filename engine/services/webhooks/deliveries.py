@@ -1,4 +1,4 @@
-"""Tell webhooks what happened: collect what is to be told, take tries on, settle them, and send again.
+"""Deliver webhooks: collect what is to be sent, take tries on, settle them, and send again.
 
 The audit is the outbox: an act and its row are one commit, and nothing is added to the path that people wait for. Each webhook
 keeps a cursor (xid, id) into it, below the oldest transaction that still runs, so that what commits late is not passed over; the
@@ -25,7 +25,7 @@ from engine.errors import Conflict, Invalid, NotFound
 from engine.kernel.forms import FieldError
 from engine.models import Audit, DeliveryAttempt, Webhook, WebhookDelivery
 from engine.services.webhooks.events import actions_of, messages_of
-from engine.services.webhooks.notifications import tell_disabled
+from engine.services.webhooks.notifications import notify_disabled
 from engine.services.webhooks.subscriptions import disable
 from engine.storage.encryption import decrypt
 from workflowplatform.accounts.actor import Actor
@@ -123,15 +123,15 @@ def _collect_for(webhook_id: UUID) -> tuple[int, bool]:
     if not _owner_sees(webhook):
         _disable(webhook, f"{webhook.owner_name}, its owner, may no longer see these events")
         return 0, False
-    stretch = read_on(_wanted(webhook), Position(webhook.after_xid, webhook.after_id), most=ACTS_A_PASS)
+    stretch = read_on(
+        Audit.objects.filter(tenant_id=webhook.tenant_id, action__in=actions_of(webhook.events)),
+        Position(webhook.after_xid, webhook.after_id),
+        most=ACTS_A_PASS,
+    )
     found = _write(webhook, stretch.rows)
     webhook.after_xid, webhook.after_id = stretch.end.xid, stretch.end.id
     webhook.save(update_fields=["after_xid", "after_id"])
     return found, stretch.more
-
-
-def _wanted(webhook: Webhook) -> QuerySet[Audit]:
-    return Audit.objects.filter(tenant_id=webhook.tenant_id, action__in=actions_of(webhook.events))
 
 
 def _write(webhook: Webhook, acts: Sequence[Audit]) -> int:
@@ -270,7 +270,7 @@ def _patience() -> timedelta:
 
 def _disable(webhook: Webhook, reason: str) -> None:
     disable(webhook, reason)
-    transaction.on_commit(lambda: tell_disabled(webhook))
+    transaction.on_commit(lambda: notify_disabled(webhook))
 
 
 def forget_old() -> int:

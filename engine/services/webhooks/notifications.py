@@ -13,7 +13,7 @@ from workflowplatform.mail_texts import Link, send_page
 log = structlog.get_logger(__name__)
 
 
-def tell_disabled(webhook: Webhook) -> None:
+def notify_disabled(webhook: Webhook) -> None:
     """Write to its owner and to all who could fix it; where no e-mail arrives, the audit and the webhook say the same."""
     log.warning("a webhook was disabled", webhook=str(webhook.pk), tenant=str(webhook.tenant_id))
     people = User.objects.filter(tenant_id=webhook.tenant_id, is_active=True).exclude(email="")

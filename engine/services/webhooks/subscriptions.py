@@ -58,7 +58,7 @@ def webhook_to_manage(actor: Actor, webhook_id: UUID) -> Webhook:
 def create_webhook(
     *, actor: Actor, url: str, events: Sequence[str], templates: Sequence[str] = (), title: str = ""
 ) -> tuple[Webhook, str]:
-    """Tell an address about events from now on; return the webhook and its secret, which is shown this once."""
+    """Send events to an address from now on; return the webhook and its secret, which is shown this once."""
     access.require_level(actor, TO_MANAGE_WEBHOOKS, "manage webhooks")
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=actor.tenant_id)
     if Webhook.objects.filter(tenant=tenant).count() >= MOST:
@@ -241,7 +241,7 @@ def url_errors(tenant: Tenant, url: str) -> list[FieldError]:
 
 
 def _may_be_public(host: str) -> bool:
-    """Tell names from addresses; a name that ends in a number is an address in an odd spelling."""
+    """Return whether a host is a name; a name that ends in a number is an address in an odd spelling."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -99,7 +99,7 @@ def is_elsewhere(actor: Actor, tenant: Tenant) -> bool:
 
 
 def _across(pattern: Any) -> Any:
-    """Let level 6 see every tenant on the tenant pages; others see only their own rows there too."""
+    """Show level 6 every tenant on the tenant pages; others see only their own rows there too."""
     view = pattern.callback
 
     @wraps(view)

@@ -1,4 +1,4 @@
-"""Let `manage.py help` know `up`; manage.py itself runs it without Django."""
+"""List `up` in `manage.py help`; manage.py itself runs it without Django."""
 
 from __future__ import annotations
 

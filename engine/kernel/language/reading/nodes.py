@@ -149,7 +149,7 @@ class Reading:
 
     @contextmanager
     def knowing(self, names: tuple[str, ...], own: str | None = None) -> Iterator[None]:
-        """Let expressions use more names for a while."""
+        """Allow expressions to use more names within the block."""
         before = self.names, self.own
         self.names = self.names | set(names) | ({own} if own else set())
         self.own = self.own | ({own} if own else set())

@@ -77,7 +77,7 @@ def _kind(reading: Reading, node: Node, path: str) -> str | None:
 
 
 def _enter(reading: Reading, node: Node, kind: str, path: str, place: int) -> Outline:
-    """Give the step its id and remember it."""
+    """Set the step's id and remember it."""
     assert node.entries is not None
     if len(reading.steps) >= MOST_STEPS:
         reading.refuse_mass(node, "steps", MOST_STEPS)
@@ -127,17 +127,12 @@ def _read_inside(reading: Reading, node: Node, outline: Outline, path: str) -> J
     for key, (key_node, value) in node.entries.items():
         if key == outline.kind:
             _read_kind(reading, outline, value, path)
-        elif key not in fields and (home := _home(key)):
+        elif key not in fields and (home := next((kind for kind, own in BESIDE.items() if key in own), "")):
             reading.error(key_node, "out_of_place", f"`{key}` is only allowed with `{home}`", f"{path}/{key}")
         elif key != "id":
             read_entry(reading, key, key_node, value, "step", fields, path, spec)
     reading.step = before
     return spec
-
-
-def _home(key: str) -> str:
-    """Return the only kind that allows a key, if there is one."""
-    return next((kind for kind, own in BESIDE.items() if key in own), "")
 
 
 _DERIVED = Field("derived")

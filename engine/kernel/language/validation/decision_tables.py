@@ -1,4 +1,4 @@
-"""Look for gaps and overlaps in decision tables.
+"""Find gaps and overlaps in decision tables.
 
 Every literal and bound that the cells name cuts an input into regions; one value represents each region. All
 combinations are tried, up to a limit: beyond it the table is not judged.

@@ -310,13 +310,13 @@ def _in_graph(reading: Reading, step: Outline) -> bool:
 def _is_sure(step: Outline) -> bool:
     if "when" in step.spec or "allow_failure" in step.spec or ("on_timeout" in step.spec and step.kind != "task"):
         return False
-    if not all(_handler_ends(handler) for handler in step.spec.get("on") or () if _interrupts(handler)):
+    if not all(
+        _handler_ends(handler)
+        for handler in step.spec.get("on") or ()
+        if handler.get("interrupting") or "error" in handler
+    ):
         return False
     return all(_handler_ends(handler) for handler in step.spec["on_error"] or [{}]) if "on_error" in step.spec else True
-
-
-def _interrupts(handler: Mapping[str, Any]) -> bool:
-    return bool(handler.get("interrupting")) or "error" in handler
 
 
 def _handler_ends(handler: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def _check_steps(reading: Reading, document: Node) -> None:
 
 
 def _offer_to_roles(reading: Reading, head: Mapping[str, Json]) -> None:
-    """Give tasks that name nobody the roles of the head."""
+    """Offer tasks that name nobody to the roles of the head."""
     roles = head.get("roles")
     for step in reading.steps.values() if roles else ():
         task = step.spec.get("task")

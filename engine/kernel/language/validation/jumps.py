@@ -21,7 +21,7 @@ AT_ONCE = frozenset({"set", "reference", "emit", "decide", "continue_with", "gro
 
 
 def check_jumps(reading: Reading) -> None:
-    """Look at every list but those of nets."""
+    """Check every list but those of nets."""
     for steps in siblings(reading).values():
         parent = reading.steps.get(steps[0].parent)
         if parent is not None and parent.kind == "net" and is_body(parent, steps):

@@ -30,7 +30,7 @@ _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "
 
 
 def check_words(reading: Reading) -> None:
-    """Look at every expression for words that nothing can ever be."""
+    """Find words in expressions that nothing can ever be."""
     for use in reading.uses:
         _check_compared(reading, use)
         try:

@@ -27,7 +27,7 @@ PLACE = re.compile(r"\{([\w.]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Probe:
     """A request with places for rows and words: `{engine.task}`, `{word}`."""
 
     method: str
@@ -42,14 +42,16 @@ class Door:
         return f"{self.method} {self.address} {self.body or ''}".strip()
 
 
-def every_door() -> list[Door]:
+def every_parameter() -> list[Probe]:
     """List such requests for every page that the admin has."""
-    doors = [door for model in admin.site._registry for door in (*_of_list(model), *_choices(model), *_chosen(model))]
+    probes = [
+        probe for model in admin.site._registry for probe in (*_of_list(model), *_choices(model), *_chosen(model))
+    ]
     return [
-        *doors,
+        *probes,
         *_exports(),
-        Door("GET", "/admin/search/?s={word}"),
-        Door("GET", "/admin/search/?s={word}&extended=1"),
+        Probe("GET", "/admin/search/?s={word}"),
+        Probe("GET", "/admin/search/?s={word}&extended=1"),
     ]
 
 
@@ -57,7 +59,7 @@ def _base(model: type[Model], view: str = "changelist") -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}")
 
 
-def _of_list(model: type[Model]) -> Iterator[Door]:
+def _of_list(model: type[Model]) -> Iterator[Probe]:
     page, base = admin.site._registry[model], _base(model)
     asked = [f"o={sign}{number}" for number in range(1, len(page.list_display) + 1) for sign in ("", "-")]
     if not isinstance(model._meta.pk, IntegerField):  # a number also occurs in texts of one's own
@@ -72,8 +74,8 @@ def _of_list(model: type[Model]) -> Iterator[Door]:
     ]
     asked += [f"_popup=1&_to_field={model._meta.pk.name}&q={{word}}", "_changelist_filters=q%3D{word}"]
     asked += [f"{name}={value}" for entry in page.list_filter for name, value in _filter(model, entry)]
-    yield from (Door("GET", f"{base}?{query}") for query in asked)
-    yield Door(
+    yield from (Probe("GET", f"{base}?{query}") for query in asked)
+    yield Probe(
         "GET", f"{_base(model, 'add')}?template={{engine.template}}&person={{accounts.user}}&tenant={{accounts.tenant}}"
     )
 
@@ -91,29 +93,29 @@ def _filter(model: type[Model], entry: Any) -> Iterator[tuple[str, str]]:
     yield f"{entry}__exact", "{word}"
 
 
-def _choices(model: type[Model]) -> Iterator[Door]:
+def _choices(model: type[Model]) -> Iterator[Probe]:
     names = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"
     for field in model._meta.get_fields():
         other = field.related_model if field.is_relation else None
         if isinstance(other, type) and admin.site.is_registered(other):
             for term in ("", "{word}", f"{{{other._meta.label_lower}}}"):
-                yield Door("GET", f"/admin/autocomplete/?{names}&field_name={field.name}&term={term}")
+                yield Probe("GET", f"/admin/autocomplete/?{names}&field_name={field.name}&term={term}")
 
 
-def _chosen(model: type[Model]) -> Iterator[Door]:
+def _chosen(model: type[Model]) -> Iterator[Probe]:
     label = model._meta.label_lower
     for act in admin.site._registry[model].actions or ():
         for across in ("0", "1"):
             rows = [f"{{own {label}}}", f"{{{label}}}"]
             sent = {"action": act.__name__, "_selected_action": rows, "select_across": across}
-            yield Door("POST", _base(model), sent)
+            yield Probe("POST", _base(model), sent)
     if label in ("engine.instance", "engine.deadletter"):
         kind = {"engine.instance": "suspend", "engine.deadletter": "discard"}[label]
         sent = {"action": kind, "rows": f"{{own {label}}},{{{label}}}", "reason": "x"}
-        yield Door("POST", reverse("admin:engine_bulkact_begin"), sent)
+        yield Probe("POST", reverse("admin:engine_bulkact_begin"), sent)
 
 
-def _exports() -> Iterator[Door]:
+def _exports() -> Iterator[Probe]:
     base = reverse("admin:engine_audit_export")
     for query in (
         "",
@@ -124,13 +126,13 @@ def _exports() -> Iterator[Door]:
         "tenant={accounts.tenant}",
         "on=person",
     ):
-        yield Door("GET", f"{base}?{query}")
+        yield Probe("GET", f"{base}?{query}")
 
 
-def walk_side_doors(
+def walk_query_parameters(
     client_factory: ClientFactory,
     stage: Stage,
-    doors: list[Door],
+    probes: list[Probe],
     *,
     people: tuple[str, ...] = ENTER,
     around: Callable[[], Any] = undone,
@@ -140,13 +142,13 @@ def walk_side_doors(
     askers = {who: client_factory(who) for who in stage.people if who.name in people}
     before = {rows.name: fingerprints(rows) for rows in (stage.ours, stage.theirs)}
     for who, asker in askers.items():
-        for door in doors:
+        for probe in probes:
             found = {}
-            for cell in (FOREIGN, RANDOM) if door.names_rows else (OWN,):
-                found[cell] = _through(asker, stage, who, door, cell, walked, before, around)
-            if len(found) == 2 and found[FOREIGN] != found[RANDOM] and not _crosses(who, door):
+            for cell in (FOREIGN, RANDOM) if probe.names_rows else (OWN,):
+                found[cell] = _through(asker, stage, who, probe, cell, walked, before, around)
+            if len(found) == 2 and found[FOREIGN] != found[RANDOM] and not _crosses(who, probe):
                 told = f"{found[FOREIGN].status} and {found[RANDOM].status}"
-                walked.deviations.append(Deviation(f"{door} by {who.name}", "told foreign from random", told))
+                walked.deviations.append(Deviation(f"{probe} by {who.name}", "told foreign from random", told))
     return walked
 
 
@@ -154,9 +156,9 @@ LOOKED = frozenset({"wf_audit", "wf_tenants"})
 """Where it is kept that level 6 looked at a tenant."""
 
 
-def _crosses(who: Who, door: Door) -> bool:
+def _crosses(who: Who, probe: Probe) -> bool:
     """Return whether level 6 sees every tenant here: in their list, and where one is chosen from it."""
-    return who.level == 6 and ("/accounts/tenant/" in door.address or _TENANT in door.address)
+    return who.level == 6 and ("/accounts/tenant/" in probe.address or _TENANT in probe.address)
 
 
 _TENANT = "field_name=tenant&"
@@ -165,25 +167,25 @@ MADE = re.compile(r"(/admin/engine/bulkact/)[0-9a-f-]{36}/")
 
 
 def _through(
-    asker: Any, stage: Stage, who: Who, door: Door, cell: str, walked: Walked, before: Any, around: Any
+    asker: Any, stage: Stage, who: Who, probe: Probe, cell: str, walked: Walked, before: Any, around: Any
 ) -> Answer:
     mine = stage.rows_of(who.tenant)
     other = stage.theirs if who.tenant == OURS else stage.ours
     rows = {OWN: mine, FOREIGN: other, RANDOM: None}[cell]
     named: set[str] = set()
-    address, body = _filled(door.address, rows, mine, named), _filled(door.body, rows, mine, named)
+    address, body = _filled(probe.address, rows, mine, named), _filled(probe.body, rows, mine, named)
     with around():
         written = rows_written()
-        answer: Answer = asker(door.method, address, body, False)
+        answer: Answer = asker(probe.method, address, body, False)
         touched = changed(before[other.name], fingerprints(other)) if rows_written() != written else []
-    walked.counts["side doors"] += 1
+    walked.counts["query parameters"] += 1
     walked.counts["refusals"] += answer.status in (400, 403, 404, 405, 422)
-    asked = f"{door} by {who.name} with {cell} rows"
+    asked = f"{probe} by {who.name} with {cell} rows"
     if answer.status not in TAKEN:
         walked.deviations.append(Deviation(asked, "broke", str(answer.status)))
-    if touched and not (_crosses(who, door) and {*touched} <= LOOKED):
+    if touched and not (_crosses(who, probe) and {*touched} <= LOOKED):
         walked.deviations.append(Deviation(asked, "changed the other tenant's rows", ", ".join(touched)))
-    if not _crosses(who, door):
+    if not _crosses(who, probe):
         walked.deviations += _shown(asked, answer, other, named)
     return Answer(answer.status, MADE.sub(r"\1ID/", plain(answer.place, named)), plain(answer.text, named))
 

@@ -1,4 +1,4 @@
-"""What people and chats are told, whether it arrived, and the chats in which roles are told of their tasks."""
+"""Notifications to people and chats, whether they arrived, and the chats of roles."""
 
 from typing import Any
 
@@ -121,12 +121,12 @@ def write_test(request: HttpRequest, chat: RoleChat) -> str:
 
 def stop(request: HttpRequest, chat: RoleChat) -> str:
     set_role_chat(actor=actor_of(request), role=chat.role.name, chat=chat.chat, address="")
-    return f"{chat.role} is not told there any more."
+    return f"{chat.role} gets no messages there any more."
 
 
 @admin.register(RoleChat)
 class RoleChatAdmin(TenantAdmin):
-    empty_text = "A role can be told of its new tasks in a channel of Slack or Teams."
+    empty_text = "A role can get messages about its new tasks in a channel of Slack or Teams."
     visible = staticmethod(access.visible_role_chats)
     form = RoleChatForm
     list_display = ("of_role", "where", "state_label", "failure", "spoken")
@@ -138,7 +138,7 @@ class RoleChatAdmin(TenantAdmin):
             stop,
             TO_MANAGE_WEBHOOKS,
             danger=True,
-            preview="The role is not told there any more, and the address is deleted.",
+            preview="The role gets no messages there any more, and the address is deleted.",
         ),
         Button("test", "Send a test", write_test, TO_MANAGE_WEBHOOKS),
     )

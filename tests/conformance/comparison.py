@@ -14,7 +14,7 @@ from engine.kernel.errors import error_names
 from engine.kernel.signals import Json
 from engine.kernel.simulator import SimulationSetup
 from engine.kernel.simulator.acts import receiver, skip_reason
-from engine.kernel.simulator.expectations import waits_of
+from engine.kernel.simulator.expectations import open_waits
 from engine.kernel.simulator.instance import Instance as Case
 from engine.kernel.simulator.instance import Task as Played
 from engine.kernel.simulator.people import Person, Refused
@@ -22,19 +22,19 @@ from engine.kernel.simulator.permissions import UNNAMED, choose_person
 from engine.kernel.simulator.player import Play
 from engine.models import Instance
 from tests.conformance.documents import Stored
-from tests.conformance.house import House, told_real
+from tests.conformance.real_tenant import RealTenant, told_real
 
 TASK_ACTS = ("complete", "claim", "release", "assign", "ask", "answer", "withdraw", "skip", "redo")
 USUAL_OPERATOR = UNNAMED
 
 
-class Beside(Play):
+class Comparison(Play):
     """One test, played on both sides."""
 
     def __init__(self, stored: Stored, setup: SimulationSetup | None = None) -> None:
         definitions = {**stored.around, stored.definition.name: stored.definition}
         super().__init__(definitions, stored.definition.name, stored.test, setup)
-        self.house = House.found(self.world.now)
+        self.real = RealTenant.found(self.world.now)
         self.pairs: dict[Case, UUID] = {}
         self.differences: list[str] = []
         self.acts = 0
@@ -44,11 +44,11 @@ class Beside(Play):
         self._answer_alone, self.world._call_answer = self.world._call_answer, self._call_answer  # type: ignore[method-assign]
 
     def _furnish(self) -> None:
-        self.house.install(self.world.definitions.values())
+        self.real.install(self.world.definitions.values())
         for person in self.world.people.values():
-            self.house.add_person(person)
+            self.real.add_person(person)
         for name, content in (self.test.get("calendars") or {}).items():
-            self.house.add_calendar(name, content)
+            self.real.add_calendar(name, content)
 
     # Acts
 
@@ -59,7 +59,7 @@ class Beside(Play):
         except Refused as refused:
             refusal = refused
         self._meet()
-        born, code = self.house.start(self.world.person(by or "starter"), name, given)
+        born, code = self.real.start(self.world.person(by or "starter"), name, given)
         if case is not None and born is not None:
             self.pairs[case] = born
         self._compare(f"start {label or name}", refusal, code)
@@ -100,36 +100,36 @@ class Beside(Play):
         self._meet()
         by, heard = self.world.person(str(act["by"])), None
         if word == "signal":
-            heard, code = self.house.signal(by, self.pairs[case], act)
+            heard, code = self.real.signal(by, self.pairs[case], act)
         elif word == "operate":
-            code = self.house.operate(by, self.pairs[case], act)
+            code = self.real.operate(by, self.pairs[case], act)
         elif task is None:
             code = "closed"  # there is no such task: nobody could act on it there either
         else:
-            code = self._repeat_on_task(word, by, self.house.task(self.pairs[case], task.wait.token), act)
+            code = self._repeat_on_task(word, by, self.real.task(self.pairs[case], task.wait.token), act)
         self._compare(f"{word} {act[word]}", refusal, code)
         if heard is not None and refusal is None and heard != self.heard:
             self.differences.append(f"signal {act[word]}: {self.heard} heard it here, {heard} there")
 
     def _repeat_on_task(self, word: str, by: Person, task: Any, act: Mapping[str, Json]) -> str | None:
         if word == "complete":
-            return self.house.complete(by, task, act.get("with") or {})
+            return self.real.complete(by, task, act.get("with") or {})
         if word == "ask":
-            return self.house.ask(by, task, self._known(receiver(act)))
+            return self.real.ask(by, task, self._known(receiver(act)))
         if word in ("answer", "withdraw"):
-            return self.house.answer_question(by, task) if word == "answer" else self.house.withdraw(by, task)
+            return self.real.answer_question(by, task) if word == "answer" else self.real.withdraw(by, task)
         if word == "assign":
-            return self.house.assign(by, task, self._known(receiver(act)))
+            return self.real.assign(by, task, self._known(receiver(act)))
         if word == "skip":
-            return self.house.skip(by, task, skip_reason(act))
+            return self.real.skip(by, task, skip_reason(act))
         if word == "redo":
-            return self.house.redo(by, task)
-        return self.house.claim(by, task) if word == "claim" else self.house.release(by, task)
+            return self.real.redo(by, task)
+        return self.real.claim(by, task) if word == "claim" else self.real.release(by, task)
 
     def _known(self, name: str | None) -> str | None:
         """Let a person be there on the other side too."""
         if name is not None:
-            self.house.add_person(self.world.person(name))
+            self.real.add_person(self.world.person(name))
         return name
 
     def _answer(self, instance: Case, task: Played, given: Mapping[str, Json]) -> None:
@@ -158,22 +158,22 @@ class Beside(Play):
 
     def _let_work(self, act: str) -> None:
         self._meet()
-        self.house.work()
+        self.real.work()
         self._compare(act, None, None)
 
     def _call_answer(self, instance: Case, wait: Any) -> Mapping[str, Json]:
         answer = self._answer_alone(instance, wait)
-        self.house.answers[instance.definition.name, wait.step, wait.iteration].append(answer)
+        self.real.answers[instance.definition.name, wait.step, wait.iteration].append(answer)
         return answer
 
     def _meet(self) -> None:
         """Bring the tenant to where the simulation is: its time, the people it names, the answers to its calls."""
-        self.house.put_clock(self.world.now)
+        self.real.put_clock(self.world.now)
         for task in (task for case in self.world.instances for task in case.tasks.values()):
             for role in task.task.roles:
-                self.house.add_role(role)
+                self.real.add_role(role)
             for name in (*task.task.users, *task.task.familiar, *filter(None, [task.assignee, task.task.assignee])):
-                self.house.add_person(self.world.person(name))
+                self.real.add_person(self.world.person(name))
 
     def key_of(self, case: Case) -> str:
         """Name a case on both sides: by its workflow and its place among those of it."""
@@ -199,8 +199,8 @@ class Beside(Play):
                 for name in told
                 if told[name] != real[name]
             ]
-        self.differences += [f"{act}: the call {name} was made there only" for name in self.house.unexpected]
-        self.house.unexpected.clear()
+        self.differences += [f"{act}: the call {name} was made there only" for name in self.real.unexpected]
+        self.real.unexpected.clear()
 
     def _alike(self, told: Json, side: str) -> Json:
         """Write ids alike, and the ends of them that authors build references of."""
@@ -219,7 +219,7 @@ class Beside(Play):
     def _pair(self) -> None:
         """Find the instance of every case that is new."""
         for name in {case.definition.name for case in self.world.instances if case not in self.pairs}:
-            fresh = self.house.unknown(name, self.pairs.values())
+            fresh = self.real.unknown(name, self.pairs.values())
             cases = [case for case in self.world.instances if case.definition.name == name and case not in self.pairs]
             if len(fresh) != len(cases):
                 self.differences.append(f"{name}: {len(cases)} were born here, {len(fresh)} there")
@@ -237,7 +237,7 @@ def told_here(case: Case) -> dict[str, Any]:
         "output": case.output,
         "error": (error.get("class"), error.get("code")) if error else None,
         "reference": case.reference,
-        "waits": dict(waits_of(case)),
+        "waits": dict(open_waits(case)),
         "tasks": sorted((_told_task(task) for task in case.open_tasks()), key=repr),
     }
 

@@ -15,13 +15,13 @@ from django.test import Client
 from django.utils import timezone
 
 from engine.audit.chain import database_now
-from engine.dispatch.notifications import tell_people
+from engine.dispatch.notifications import send_notifications
 from engine.models import Instance, Notification, NotificationCursor, Task
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.notifications import collecting, sending
 from engine.services.notifications.collecting import collect_news
+from engine.services.notifications.notify import News, notify_people
 from engine.services.notifications.preferences import Preferences, change_preferences, own_preferences
-from engine.services.notifications.telling import News, tell
 from engine.services.people.absences import enter_absence
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.handover import ask_about_task, delegate_task, return_task, withdraw_question
@@ -67,9 +67,9 @@ def post(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Generator[Post]:
 
 
 def told() -> list[Notification]:
-    """Tell all that was done before; return what is written by then."""
+    """Notify people of all that was done before; return what is written by then."""
     settle()
-    tell_people()
+    send_notifications()
     return list(Notification.objects.order_by("pk"))
 
 
@@ -113,7 +113,7 @@ def test_own_acts_are_no_news(committed_cast: Cast, post: Post) -> None:
     told()
     assert [mail["To"] for mail in post.mails] == ["adam@acme.example"]
     assign_task(actor=committed_cast.actor("gwen"), task_id=task.pk, person="gwen")
-    tell_people()
+    send_notifications()
     assert len(post.mails) == 1
 
 
@@ -159,7 +159,7 @@ def test_deputies_are_told_for_whom_and_how_long(committed_cast: Cast, post: Pos
 def test_what_one_may_not_see_any_more_is_not_told(committed_cast: Cast, post: Post) -> None:
     task = given(committed_cast)
     with transaction.atomic():
-        tell(
+        notify_people(
             [(News("mentioned", "one", task.pk, task.instance_id, "uri", "look"), committed_cast.ada.pk)],
             database_now(),
         )
@@ -183,18 +183,22 @@ def test_many_tasks_at_once_are_one_mail_for_each_person(committed_cast: Cast, p
     assert len(post.to("adam@acme.example")) == 1
     assert len(post.to("ada@acme.example")) <= 1
     assert len(post.to("gwen@acme.example")) <= 1
-    tell_people()
+    send_notifications()
     assert len(post.to("adam@acme.example")) == 1
 
 
 def test_more_than_three_in_ten_minutes_become_one_that_waits(cast: Cast, post: Post) -> None:
     task = given(cast)
     for number in range(3):
-        tell([(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now())
+        notify_people(
+            [(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now()
+        )
         _send_all()
     assert len(post.mails) == 3
     for number in range(3, 6):
-        tell([(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now())
+        notify_people(
+            [(News("mentioned", str(number), task.pk, task.instance_id, "uri", "hello"), cast.ada.pk)], database_now()
+        )
         _send_all()
     assert len(post.mails) == 3
     Notification.objects.filter(status="sent").update(sent_at=database_now() - timedelta(minutes=11))
@@ -215,12 +219,12 @@ def _send_all() -> None:
 def test_address_that_is_refused_for_good_is_kept_as_bounced_and_not_tried_again(cast: Cast, post: Post) -> None:
     post.refused["ada@acme.example"] = "550 no such user"
     task = given(cast)
-    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    notify_people([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
     _send_all()
     (row,) = Notification.objects.all()
     assert (row.status, row.tries) == ("failed", 1)
     assert own_preferences(cast.actor("ada")).bounced_address == "ada@acme.example"
-    tell([(News("assigned", "two", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    notify_people([(News("assigned", "two", task.pk, task.instance_id), cast.ada.pk)], database_now())
     _send_all()
     assert Notification.objects.get(key="two").status == "dropped"
 
@@ -228,7 +232,7 @@ def test_address_that_is_refused_for_good_is_kept_as_bounced_and_not_tried_again
 def test_server_that_is_busy_is_asked_again_later(cast: Cast, post: Post) -> None:
     post.refused["ada@acme.example"] = "451 try later"
     task = given(cast)
-    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
+    notify_people([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], database_now())
     _send_all()
     row = Notification.objects.get()
     assert (row.status, row.tries) == ("pending", 1)
@@ -243,8 +247,8 @@ def test_server_that_is_busy_is_asked_again_later(cast: Cast, post: Post) -> Non
 def test_kinds_that_are_off_are_not_told_and_daily_ones_wait_for_the_digest(cast: Cast, post: Post) -> None:
     change_preferences(actor=cast.actor("ada"), mail={"assigned": "off", "mentioned": "daily"})
     task, now = given(cast), database_now()
-    tell([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], now)
-    tell([(News("mentioned", "two", task.pk, task.instance_id, "uri", "please look"), cast.ada.pk)], now)
+    notify_people([(News("assigned", "one", task.pk, task.instance_id), cast.ada.pk)], now)
+    notify_people([(News("mentioned", "two", task.pk, task.instance_id, "uri", "please look"), cast.ada.pk)], now)
     (row,) = Notification.objects.all()
     assert row.way == "daily"
     assert row.due_at > now
@@ -290,6 +294,70 @@ def test_who_started_a_case_hears_how_it_was_decided(committed_cast: Cast, post:
     assert mail["Subject"] == "Given (GIV-ada)"
 
 
+ORDERED = """
+workflow: ordered
+title: Ordered
+starters: {min_level: 2}
+steps:
+  - id: decide
+    task:
+      title: Decide
+      users: [ada]
+      outcomes: {ok: {title: Fine}, changes: {title: Ask for changes}, no: {title: Not this, reject: true}}
+  - id: buy
+    title: Place the order
+    task: {title: Buy it, users: [adam]}
+"""
+
+
+def decided(cast: Cast, post: Post, outcome: str) -> str:
+    """Return the mail about an answer after which the case continues."""
+    activated(cast.actor("gwen"), ORDERED)
+    task = only_task(started(cast.actor("uri"), "ordered"))
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome=outcome)
+    told()
+    (mail,) = post.to("uri@acme.example")
+    return texts_of(mail)[0]
+
+
+@pytest.mark.wording
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("ok", "Ada approved your request. Next: Place the order."),
+        ("changes", "Ada answered: Ask for changes. Next: Place the order."),
+        ("no", "Ada rejected your request. You can start again with the same data. Next: Place the order."),
+    ],
+)
+def test_a_decision_on_the_way_is_told_by_the_authors_marks_with_what_comes_next(
+    committed_cast: Cast, post: Post, outcome: str, said: str
+) -> None:
+    assert said in decided(committed_cast, post, outcome)
+
+
+@pytest.mark.wording
+def test_the_end_of_a_case_is_told_besides_its_decision_and_names_nothing_next(
+    committed_cast: Cast, post: Post
+) -> None:
+    assert "Next:" in decided(committed_cast, post, "ok")
+    complete_task(actor=committed_cast.actor("adam"), task_id=Task.objects.open().get(step="buy").pk)
+    told()
+    _first, mail = post.to("uri@acme.example")
+    assert "Next:" not in texts_of(mail)[0]
+    assert "Your request is finished." in texts_of(mail)[0]
+
+
+def test_what_is_decided_and_over_at_once_is_one_message(committed_cast: Cast, post: Post) -> None:
+    activated(committed_cast.actor("gwen"), ORDERED)
+    task = only_task(started(committed_cast.actor("uri"), "ordered"))
+    complete_task(actor=committed_cast.actor("ada"), task_id=task.pk, outcome="ok")
+    settle()
+    collect_news([committed_cast.acme.pk])
+    complete_task(actor=committed_cast.actor("adam"), task_id=Task.objects.open().get(step="buy").pk)
+    told()
+    assert len(post.to("uri@acme.example")) == 1
+
+
 def test_other_tenants_hear_nothing(committed_cast: Cast, post: Post) -> None:
     given(committed_cast)
     told()
@@ -307,7 +375,7 @@ def test_members_of_a_role_get_one_digest_a_day_for_all_offers(committed_cast: C
     assert {row.person_id for row in rows} == set(holders.values_list("user_id", flat=True))
     assert rows.count() == 1
     rows.update(due_at=database_now())
-    tell_people()
+    send_notifications()
     (mail,) = post.to("ada@acme.example")
     plain, _page = texts_of(mail)
     assert "Review 2" in plain
@@ -317,7 +385,9 @@ def test_two_workers_send_each_message_once(committed_cast: Cast, post: Post) ->
     from tests.races.crowd import at_once
 
     task = given(committed_cast)
-    tell([(News("mentioned", "one", task.pk, task.instance_id, "uri", "x"), committed_cast.ada.pk)], database_now())
+    notify_people(
+        [(News("mentioned", "one", task.pk, task.instance_id, "uri", "x"), committed_cast.ada.pk)], database_now()
+    )
     at_once([_send_all, _send_all, _send_all])
     assert len([mail for mail in post.mails if "x" in texts_of(mail)[0]]) == 1
 

@@ -85,7 +85,7 @@ def test_choices_of_tables_without_a_page_are_refused(sign_in: SignIn) -> None:
 
 
 def sorted_by(model: type[Model]) -> dict[int, str]:
-    """Give the columns of a list that can be put in order, with the path by which they are."""
+    """Return the columns of a list that can be put in order, with the path by which they are."""
     page, found = admin.site._registry[model], {}
     for number, column in enumerate(page.list_display, start=1):
         shown = getattr(page, str(column), None)
@@ -132,7 +132,7 @@ def test_lists_are_put_in_order_only_by_what_they_show(
 
 
 def _orders(browser: Client, address: str) -> list[str]:
-    """Tell by which ORDER BY a list asks the database."""
+    """Return the ORDER BY with which a list asks the database."""
     return [re.sub(r"'[^']*'", "", order) for order in _columns_ordered(browser, address, [None])] or [""]
 
 

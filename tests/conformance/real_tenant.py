@@ -42,7 +42,7 @@ Place = tuple[str, str, str]
 
 
 @dataclass
-class House:
+class RealTenant:
     """The real side: who and what there is, and what came of each act."""
 
     tenant: Tenant
@@ -56,14 +56,14 @@ class House:
     # Setting up
 
     @classmethod
-    def found(cls, at: datetime) -> "House":
+    def found(cls, at: datetime) -> "RealTenant":
         """Create a tenant under a stopped clock; all of it is rolled back with the test's transaction."""
         with connection.cursor() as cursor:
             cursor.execute(MAKE)
             cursor.execute("SET LOCAL search_path = standing, pg_catalog, public")
-        house = cls(Tenant.objects.create(name="conformance"))
-        house.put_clock(at)
-        return house
+        real = cls(Tenant.objects.create(name="conformance"))
+        real.put_clock(at)
+        return real
 
     def put_clock(self, at: datetime) -> None:
         """Put the database's clock to a moment."""
@@ -270,9 +270,9 @@ def _beside(task: Task) -> set[str]:
 class Answering(CallsUnderWay):
     """Calls of a worker, taken on and delivered as always, but answered by the test."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, real: RealTenant) -> None:
         super().__init__()
-        self.house = house
+        self.real = real
         self.made: list[Answered] = []
 
     def begin(self, intents: Sequence[Intent]) -> None:
@@ -284,7 +284,7 @@ class Answering(CallsUnderWay):
         if not intent.is_awaited:
             return Succeeded({})
         wait = Wait.objects.select_related("instance__template").get(instance_id=intent.instance_id, token=intent.token)
-        return self.house.answer(intent, (wait.instance.template.name, wait.step, wait.iteration))
+        return self.real.answer(intent, (wait.instance.template.name, wait.step, wait.iteration))
 
     def settle(self, *, taking: bool = False) -> int:
         """Deliver what was answered, one after the other; what follows waits for the next look."""

@@ -16,15 +16,15 @@ from django.db import connection, transaction
 
 from engine.audit.chain import database_now
 from engine.dispatch import notifications as dispatch
-from engine.dispatch.notifications import CHANNELS, tell_people, tidy_up
+from engine.dispatch.notifications import CHANNELS, send_notifications, tidy_up
 from engine.models import Notification, NotificationSettings, Task
 from engine.services.notifications import collecting, sending
+from engine.services.notifications.notify import News, notify_people
 from engine.services.notifications.preferences import change_preferences, own_preferences
 from engine.services.notifications.sending import Message, Sent
-from engine.services.notifications.telling import News, tell
 from tests.cast import Cast
 from tests.inbox.conftest import REVIEW
-from tests.inbox.test_told import GIVEN, given
+from tests.inbox.test_notifications import GIVEN, given
 from tests.mail_server import Post, mail_server
 from tests.workers import ROOT, environment
 from tests.workflows import activated, only_task, started
@@ -34,13 +34,13 @@ MANY = 1_000 if os.environ.get("WORKFLOW_TEST_ALL") else 60
 FOLLOWER = """
 import django
 django.setup()
-from engine.dispatch.notifications import tell_people
+from engine.dispatch.notifications import send_notifications
 from engine.services.notifications import sending
 from workflowplatform.database.tenancy import crossing
 from datetime import timedelta
 sending.SETTLING = timedelta(0)
 with crossing("background"):
-    tell_people()
+    send_notifications()
 """
 
 
@@ -57,7 +57,7 @@ def post(settings: Any) -> Generator[Post]:
 
 def mention(cast: Cast, task: Task, key: str, name: str = "ada") -> None:
     news = News("mentioned", key, task.pk, task.instance_id, "uri", f"look {key}")
-    tell([(news, getattr(cast, name).pk)], database_now())
+    notify_people([(news, getattr(cast, name).pk)], database_now())
 
 
 def send_due() -> list[Message]:
@@ -173,10 +173,10 @@ def test_worker_that_dies_after_the_server_took_a_mail_repeats_it_as_it_was(
     assert set(Notification.objects.values_list("status", flat=True)) == {"sent"}
 
 
-def test_worker_that_dies_while_it_collects_loses_nothing_and_tells_nothing_twice(
+def test_worker_that_dies_while_it_collects_loses_nothing_and_sends_nothing_twice(
     committed_cast: Cast, post: Post
 ) -> None:
-    tell_people()
+    send_notifications()
     given(committed_cast)
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -236,10 +236,10 @@ def test_crowd_that_comes_one_by_one_is_one_mail(committed_cast: Cast, post: Pos
     activated(committed_cast.actor("gwen"), GIVEN)
     for _number in range(MANY):
         started(committed_cast.actor("uri"), "given", who="adam")
-        tell_people()
+        send_notifications()
     deadline = time.monotonic() + 30
     while Notification.objects.exclude(status="sent").exists() and time.monotonic() < deadline:
-        tell_people()
+        send_notifications()
         time.sleep(0.1)
     assert len(post.to("adam@acme.example")) == 1
     assert Notification.objects.filter(person=committed_cast.adam, status="sent").count() == MANY
@@ -265,7 +265,7 @@ def test_crowds_of_two_kinds_are_one_mail(cast: Cast, post: Post) -> None:
     change_preferences(actor=cast.actor("ada"), mail={"offered": "once"})
     for number in range(5):
         task = only_task(started(cast.actor("uri"), "review", what=f"{number}", amount=1))
-        tell([(News("offered", f"offered:{task.pk}", task.pk, task.instance_id), cast.ada.pk)], database_now())
+        notify_people([(News("offered", f"offered:{task.pk}", task.pk, task.instance_id), cast.ada.pk)], database_now())
         mention(cast, task, f"{number}")
     Notification.objects.update(created_at=database_now() - timedelta(minutes=5))
     send_due()
@@ -289,7 +289,7 @@ def test_one_tenant_that_cannot_be_read_stops_no_other(
     monkeypatch.setattr(collecting, "_collect_for", collect)
     mention(committed_cast, task, "one")
     assert broken in collecting.tenants_with_news()
-    tell_people()
+    send_notifications()
     assert post.to("ada@acme.example")
 
 

@@ -1,7 +1,7 @@
-"""Write down what people are to be told. Anything that tells people calls `tell`, in the transaction of what happened.
+"""Write notifications, in the transaction of what happened: everything that notifies people or roles calls this module.
 
-A row is one message to one person over one channel, due when that person wants it. Its key says what it tells, so that the same
-is told once however often it is found. Whether the person may see it is decided when it is sent.
+A row is one message to one person over one channel, due when that person wants it. Its key says what it is about, so that the
+same is sent once however often it is found. Whether the person may see it is decided when it is sent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ LONGEST_TEXT = 2000
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something to tell: of which kind, about what, and the key by which it is told once."""
+    """What a notification says: its kind, its subject, and the key by which it is sent once."""
 
     kind: str
     key: str
@@ -29,11 +29,12 @@ class News:
     text: str = ""
 
 
-def tell(news: Iterable[tuple[News, UUID]], now: datetime) -> int:
-    """Tell people, by their ids, over the channels they chose; return how many messages that makes."""
+def notify_people(news: Iterable[tuple[News, UUID]], now: datetime) -> int:
+    """Write the notifications of people, by their ids, for the channels they chose; return how many messages that makes."""
     wanted = list(news)
     people = {person.pk: person for person in _listening({person_id for _, person_id in wanted})}
-    wishes, pushed = preferences_of(people.values()), _with_push(people)
+    wishes = preferences_of(people.values())
+    pushed = set(PushSubscription.objects.filter(person_id__in=list(people)).values_list("person_id", flat=True))
     rows = [
         row
         for one, person_id in wanted
@@ -46,10 +47,6 @@ def tell(news: Iterable[tuple[News, UUID]], now: datetime) -> int:
 
 def _listening(ids: Iterable[UUID]) -> Iterable[User]:
     return User.objects.filter(pk__in=list(ids), is_active=True, kind="person")
-
-
-def _with_push(ids: Iterable[UUID]) -> set[UUID]:
-    return set(PushSubscription.objects.filter(person_id__in=list(ids)).values_list("person_id", flat=True))
 
 
 def _rows(one: News, person: User, wishes: Preferences, has_push: bool, now: datetime) -> list[Notification]:
@@ -90,8 +87,8 @@ def _row(
     )  # fmt: skip
 
 
-def tell_roles(news: Sequence[tuple[News, UUID]], now: datetime, *, chat: str | None = None) -> int:
-    """Tell each chat of the roles, by the roles' ids, or only those of one kind."""
+def notify_roles(news: Sequence[tuple[News, UUID]], now: datetime, *, chat: str | None = None) -> int:
+    """Write the messages to the chats of roles, by the roles' ids, or only to chats of one kind."""
     asked = RoleChat.objects.filter(role_id__in={role_id for _, role_id in news})
     chats = list((asked if chat is None else asked.filter(chat=chat)).select_related("role"))
     rows = [

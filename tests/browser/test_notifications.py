@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.faces import FACES, WORDS
-from tests.browser.pages import act
+from tests.browser.faces import FACES, WORDS, options_of
+from tests.browser.pages import act, wait_until
 from tests.browser.pictures import picture
 from tests.browser.product import Product
 from tests.browser.watching import Watch
@@ -116,7 +116,7 @@ def test_worker_of_the_browser_shows_what_is_pushed(signed_in: SignedIn, product
         lambda told: seen.extend(one["registrationId"] for one in told["registrations"]),
     )
     tool.send("ServiceWorker.enable")
-    page.wait_for_timeout(500)
+    wait_until(page, lambda: bool(seen), "the registration of the worker")
     message = '{"title": "Look", "body": "at this", "url": "/inbox/", "tag": "one"}'
     tool.send(
         "ServiceWorker.deliverPushMessage", {"origin": product.address, "registrationId": seen[-1], "data": message}
@@ -158,7 +158,7 @@ def test_button_of_a_mail_answers_with_one_press(
     assert page.context.cookies() == []
 
 
-@each_look
+@pytest.mark.parametrize(("language", "size"), FACES)
 def test_button_of_a_questions_mail_takes_the_answer_with_one_press(
     signed_in: SignedIn,
     errands: Errands,
@@ -190,9 +190,14 @@ def test_button_of_a_questions_mail_takes_the_answer_with_one_press(
     expect(ada.locator('[data-part="said"]')).to_contain_text("The red ones")
 
 
-def test_names_are_completed_and_marked(signed_in: SignedIn, errands: Errands) -> None:
-    page = signed_in("ada")
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_names_are_completed_and_marked(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
+    page = signed_in("ada", **options_of(language, size))
     page.goto(errands.run("Mention someone"))
+    if size:
+        page.locator('[data-shows="comments"]').click()
     field = page.locator("[data-mention]").first
     field.scroll_into_view_if_needed()
     field.click()

@@ -22,7 +22,7 @@ KEPT = ("PATH", "SSL_CERT_FILE", "PIP_CERT", "LANG")
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Sandbox:
     """Hold one run's places: all it starts carries the folder's name in its command line or environment."""
 
     root: Path
@@ -63,16 +63,16 @@ class House:
 
 
 @contextlib.contextmanager
-def a_house() -> Generator[House, None, None]:
+def a_sandbox() -> Generator[Sandbox, None, None]:
     """Provide such a place in a folder with a short path; what still runs at the end is a defect and is killed."""
     root = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
     root.chmod(0o755)
     (root / "t").mkdir(mode=0o755)
     (root / "home").mkdir()
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    house = House(root, kept | {"HOME": str(root / "home"), "TMPDIR": str(root / "t")})
+    sandbox = Sandbox(root, kept | {"HOME": str(root / "home"), "TMPDIR": str(root / "t")})
     try:
-        yield house
+        yield sandbox
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
@@ -80,14 +80,14 @@ def a_house() -> Generator[House, None, None]:
 class Running:
     """Follow one long-running command line by line."""
 
-    def __init__(self, house: House, *command: str | Path, **environment: str) -> None:
+    def __init__(self, sandbox: Sandbox, *command: str | Path, **environment: str) -> None:
         """Start it."""
         self.lines: list[str] = []
         self._arrived: queue.Queue[str] = queue.Queue()
         self.process = subprocess.Popen(
             [str(word) for word in command],
-            env=house.environment | environment,
-            cwd=house.root,
+            env=sandbox.environment | environment,
+            cwd=sandbox.root,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -126,9 +126,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(house: House, *command: str | Path, **environment: str) -> Generator[Running, None, None]:
+def running(sandbox: Sandbox, *command: str | Path, **environment: str) -> Generator[Running, None, None]:
     """Run a command for the length of a block."""
-    followed = Running(house, *command, **environment)
+    followed = Running(sandbox, *command, **environment)
     try:
         yield followed
     finally:

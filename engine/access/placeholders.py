@@ -4,7 +4,7 @@ from engine.db.query_shapes import Each, Given
 from workflowplatform.accounts.actor import Actor, Scope, StandIn
 
 
-def stand_in_for(actor: Actor, given: Given) -> Actor:
+def placeholder_of(actor: Actor, given: Given) -> Actor:
     """Return an actor of placeholders. Level, kind, and how many roles there are belong to the shape: rules differ by them."""
     tenant = given(actor.tenant_id)
     given.form(tuple(len(absent.scopes) for absent in actor.stands_in))
@@ -30,9 +30,8 @@ def _absent(absent: StandIn, given: Given) -> StandIn:
         title="",
         until=given(absent.until),
         eyes=given(absent.eyes),
-        scopes=tuple(_scope(scope, given) for scope in absent.scopes),
+        scopes=tuple(
+            Scope(given(Each(scope.roles)), given(Each(scope.templates)), given(scope.before))
+            for scope in absent.scopes
+        ),
     )
-
-
-def _scope(scope: Scope, given: Given) -> Scope:
-    return Scope(given(Each(scope.roles)), given(Each(scope.templates)), given(scope.before))
