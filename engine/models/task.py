@@ -125,6 +125,13 @@ class Task(PartIdRow):
         max_length=100, blank=True, default="", db_default="", help_text="The person who was asked for information."
     )
     waiting_since = models.DateTimeField(null=True, blank=True)
+    clock_paused_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when its clock is paused; it is due at no time until it runs again."
+    )
+    clock_due_at = models.DateTimeField(null=True, blank=True, help_text="When it was due as its clock was paused.")
+    clock_resumes_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its clock runs again at the latest, where the author limits a pause."
+    )
     business_reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     priority = models.PositiveSmallIntegerField(default=1, choices=list(enumerate(PRIORITIES)))
     due_at = models.DateTimeField(null=True, blank=True)
@@ -195,6 +202,11 @@ class Task(PartIdRow):
     @property
     def is_over(self) -> bool:
         return TaskStatus(self.status) not in OPEN_TASK
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether its clock is paused because a question about it is open."""
+        return self.clock_paused_at is not None and not self.is_over
 
     @property
     def is_being_sent(self) -> bool:

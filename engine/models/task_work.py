@@ -147,6 +147,7 @@ class TaskQuestion(IdRow):
     asked_of_name = models.CharField(max_length=100)
     asked_at = models.DateTimeField()
     opened_at = models.DateTimeField(null=True, blank=True)
+    reminded_at = models.DateTimeField(null=True, blank=True, help_text="When its person was reminded last.")
     answer = models.TextField(blank=True)
     answered_by_name = models.CharField(max_length=100, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was answered or withdrawn.")

@@ -20,10 +20,10 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.people import absences
 from engine.services.people.absence_work import assign_open_tasks, open_work, templates_of
+from engine.services.tasks.colleagues import MOST_PEOPLE
 from tasks_inbox.decorators import LONGEST_LINE, InboxRequest, inbox_page, toast
 from tasks_inbox.presenters.away import preview_of
 from tasks_inbox.presenters.standing_in import absent_people
-from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.models import Absence, Role, User
 
 MOST_SHOWN = 50

@@ -27,7 +27,7 @@ from engine.runtime.task_effects import send_reminder
 from engine.services.instances.lifecycle import end_by_hand, require_reason
 from engine.services.notifications.case_comments import notify_of_comment
 from engine.services.tasks.comments import refuse_text
-from engine.services.tasks.lifecycle import note_act
+from engine.services.tasks.history import note_act
 from engine.storage.attachments import clean_name, file_path, keep, read_up_to, refuse_file
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7

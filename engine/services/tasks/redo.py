@@ -24,7 +24,8 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded
 from engine.services.instances.lifecycle import instance_now, next_tasks
 from engine.services.tasks.assignment import try_claim
-from engine.services.tasks.lifecycle import CompletedTask, claim_instance, hold_active, note_act, refuse_held
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import CompletedTask, claim_instance, hold_active, refuse_held
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
