@@ -299,7 +299,10 @@ class TaskCandidate(PartRow):
 
 
 class TaskEvent(PartIdRow):
-    """What happened to a task; written once, never changed."""
+    """What happened to a task; written once, never changed.
+
+    The table has partitions, by the month of the task, and its key is the task and the id.
+    """
 
     instance = models.ForeignKey(
         Instance, on_delete=models.CASCADE, related_name="task_events", db_constraint=False, db_index=False
@@ -317,7 +320,6 @@ class TaskEvent(PartIdRow):
     class Meta:
         db_table = "wf_task_events"
         ordering = ("id",)
-        indexes = (models.Index(fields=("task", "id"), name="task_events_by_task"),)
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.actor_name or 'the engine'}"
