@@ -72,7 +72,7 @@ def _of(actor: Actor, chosen: Words, asked: Filter, name: str) -> TaskList:
 
 
 def locked_rows(actor: Actor, rows: Sequence[Task]) -> Mapping[UUID, str]:
-    """Say of each row that is an absent person's and that the actor may not do: why, and who can. At most three queries."""
+    """Return for each row of an absent person that the actor may not do why, and who can do it. At most three queries."""
     absent: dict[UUID | None, StandIn] = {one.person_id: one for one in actor.stands_in}
     assert actor.person_id is not None, "only people stand in"
     of_absent = [task.pk for task in rows if task.assignee_id in absent]
@@ -95,7 +95,7 @@ def _names(people: Sequence[Any]) -> str:
 
 
 def _reason(actor: Actor, task: Task, absent: StandIn) -> str:
-    """Say in few words what bars a deputy: the first rule that holds."""
+    """Describe in a few words what bars a deputy: the first rule that holds."""
     return next(_reasons(actor, task, absent), _("Not yours to do"))
 
 
@@ -103,7 +103,7 @@ def _reasons(actor: Actor, task: Task, absent: StandIn) -> Iterator[str]:
     excluded, starter = set(task.excluded), task.instance.started_by_name
     by_start = task.rules.four_eyes is not None and task.rules.four_eyes.start
     if actor.eyes & excluded:
-        yield _("You asked for it") if by_start and starter in actor.eyes else _("You took part")
+        yield _("Your own request") if by_start and starter in actor.eyes else _("You took part")
     if absent.eyes & excluded:
         asked = by_start and starter in absent.eyes
-        yield (_("%(name)s asked for it") if asked else _("%(name)s took part")) % {"name": name_of(absent.name)}
+        yield (_("%(name)s’s own request") if asked else _("%(name)s took part")) % {"name": name_of(absent.name)}
