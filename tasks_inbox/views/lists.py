@@ -16,6 +16,7 @@ from engine.errors import NotFound
 from engine.models import Template, TemplateVersion
 from engine.presentation.forms.numbers import measure_text
 from engine.services.tasks import lists as task_lists
+from engine.services.tasks.colleagues import MOST_PEOPLE
 from engine.services.tasks.list_exports import MOST_EXPORTED
 from engine.services.tasks.lists import TaskList, count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
@@ -34,7 +35,6 @@ from tasks_inbox.presenters.lists import (
 )
 from tasks_inbox.presenters.prev_next import HEADING, came_from, list_address, task_address, task_after
 from tasks_inbox.presenters.standing_in import absent_people, locked_rows, whose
-from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 
@@ -181,7 +181,7 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
 
 
 def _standing_in(actor: Actor, chosen: Words, asked: Filter, page: Page) -> dict[str, Any]:
-    """Return what a deputy reads: whose tasks are among the rows, and which of these rules keep from them."""
+    """Return for a deputy whose tasks are among the rows, and which of these rules keep from them."""
     if chosen.name not in ("mine", "available", "overdue") or not actor.stands_in:
         return {}
     return {

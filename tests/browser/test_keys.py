@@ -94,7 +94,7 @@ def test_a_german_amount_is_taken_as_it_is_written(payment: Page) -> None:
     assert answer["values"]["second"] == {"amount": 1234.5}
 
 
-HAND_OVER = {"h": "#person", "a": "#person", "d": "#delegate", "i": "#ask-question", "z": "[data-snooze] button"}
+HAND_OVER = {"h": "#person", "a": "#person", "d": "#person", "i": "#ask-question", "z": "[data-snooze] button"}
 
 
 @on_faces
@@ -114,8 +114,9 @@ def test_every_way_to_hand_over_has_its_key(
         ada.keyboard.press("Escape")
         ada.keyboard.press("Escape")
         expect(ada.locator("details[data-menu][open]")).to_have_count(0)
+        expect(ada.locator("summary:focus")).to_have_count(1)
     ada.keyboard.press("?")
-    for mark in ("[data-hand-over]", "#delegate", "#ask-question"):
+    for mark in ("[data-hand-over]", "#choose-delegate", "#choose-ask"):
         expect(ada.locator(f"dialog [data-needs='{mark}']")).to_be_visible()
     ada.keyboard.press("Escape")
 
