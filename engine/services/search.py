@@ -104,7 +104,7 @@ def _case_window(actor: Actor) -> Window:
 def _tasks(actor: Actor, words: Sequence[str], window: Sequence[UUID]) -> list[Task]:
     rows = access.visible_tasks(actor).filter(pk__in=window)
     rows = rows.annotate(amounts=Replace(Cast("columns", TextField()), Value(","), Value(""), output_field=TextField()))
-    found = rows.filter(search(" ".join(words)) | _each(words, lambda word: Q(amounts__icontains=word)))
+    found = rows.filter(search(words) | _each(words, lambda word: Q(amounts__icontains=word)))
     return list(found.defer("form", "payload", "answer", "version__source", "version__canonical")[: MOST_FOUND + 1])
 
 

@@ -103,7 +103,7 @@ def _reasons(actor: Actor, task: Task, absent: StandIn) -> Iterator[str]:
     excluded, starter = set(task.excluded), task.instance.started_by_name
     by_start = task.rules.four_eyes is not None and task.rules.four_eyes.start
     if actor.eyes & excluded:
-        yield _("You asked for it") if by_start and starter in actor.eyes else _("You took part")
+        yield _("Your own request") if by_start and starter in actor.eyes else _("You took part")
     if absent.eyes & excluded:
         asked = by_start and starter in absent.eyes
-        yield (_("%(name)s asked for it") if asked else _("%(name)s took part")) % {"name": name_of(absent.name)}
+        yield (_("%(name)s’s own request") if asked else _("%(name)s took part")) % {"name": name_of(absent.name)}
