@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.effects import ChangeTask, PauseClock, ResumeClock, Slice, NotifyPeople
+from engine.kernel.effects import ChangeTask, NotifyPeople, PauseClock, ResumeClock, Slice
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import ClockPaused, ClockResumed, Environment, TaskCompleted, TimerDue
