@@ -204,21 +204,95 @@ AS $function$
     WHERE (r.snapshot -> 'people' -> k.step ->> person)::timestamptz >= since)
 $function$;
 
+CREATE OR REPLACE FUNCTION wf_copy_wall(source regclass, target regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+-- Policies of a table do not cover who reads its partitions directly: give them their own, the same, and let nobody truncate them.
+DECLARE
+  one record;
+BEGIN
+  EXECUTE format('CREATE TRIGGER not_truncated BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only()', target);
+  FOR one IN SELECT p.polname, pg_get_expr(p.polqual, p.polrelid) AS rule, obj_description(p.oid, 'pg_policy') AS words,
+      (SELECT string_agg(CASE WHEN r = 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ') FROM unnest(p.polroles) r) AS roles
+    FROM pg_policy p WHERE p.polrelid = source
+  LOOP
+    EXECUTE format('CREATE POLICY %I ON %s TO %s USING (%s)', one.polname, target, one.roles, one.rule);
+    EXECUTE format('COMMENT ON POLICY %I ON %s IS %L', one.polname, target, one.words);
+  END LOOP;
+  IF (SELECT relrowsecurity FROM pg_class WHERE oid = source) THEN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', target);
+  END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION wf_delete_referring(target regclass, ids uuid[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
--- Delete the rows of every table that refers to these, so that a new table needs no line here.
+-- Delete the rows of every table that refers to these, so that a new table needs no line here. Partitions go with their table.
 DECLARE
   referring record;
 BEGIN
   FOR referring IN
     SELECT c.conrelid::regclass AS name, a.attname AS col FROM pg_constraint c
     JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey) AND a.attname <> 'tenant_id'
-    WHERE c.contype = 'f' AND c.confrelid = target AND c.conrelid <> target
+    WHERE c.contype = 'f' AND c.confrelid = target AND c.conrelid <> target AND c.conparentid = 0
   LOOP
     EXECUTE format('DELETE FROM %s WHERE %I = ANY($1)', referring.name, referring.col) USING ids;
   END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_drop_if_empty(parent text, part text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+-- Looked at again under the lock, as the owner without a policy between: what is not seen must not go.
+BEGIN
+  EXECUTE format('LOCK TABLE ONLY %I, %I IN ACCESS EXCLUSIVE MODE', parent, part);
+  EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', part);
+  IF NOT wf_is_empty(part::regclass) THEN
+    RAISE lock_not_available;
+  END IF;
+  EXECUTE format('DROP TABLE %I', part);
+  RETURN true;
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+  RETURN false;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_drop_month()
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+-- Drop one partition of a time that is over and of which nothing is left; return its name. One that somebody uses stays for another day.
+-- Whoever writes waits behind the lock that this waits for: so it does not wait long.
+DECLARE
+  one record;
+BEGIN
+  PERFORM set_config('lock_timeout', '200ms', true);
+  FOR one IN SELECT m.parent, m.name FROM wf_months() m
+    WHERE m.high <= wf_month_start(date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC'))
+      AND EXISTS (SELECT FROM wf_months() later WHERE later.root = m.root AND later.low >= m.high)
+    ORDER BY m.low, m.name
+  LOOP
+    IF wf_is_empty(one.name::regclass) AND wf_drop_if_empty(one.parent, one.name) THEN
+      RETURN one.name;
+    END IF;
+  END LOOP;
+  RETURN NULL;
+END $function$;
+REVOKE ALL ON FUNCTION wf_drop_month() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION wf_is_empty(part regclass)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  found boolean;
+BEGIN
+  EXECUTE format('SELECT NOT EXISTS (SELECT FROM %s)', part) INTO found;
+  RETURN found;
 END $function$;
 
 CREATE OR REPLACE FUNCTION wf_is_limited(tenant uuid, template uuid)
@@ -261,6 +335,79 @@ AS $function$
     ('task', 'claimed', 'skipped'), ('task', 'claimed', 'cancelled'), ('task', 'claimed', 'expired'),
     ('task', 'suspended', 'open'), ('task', 'suspended', 'claimed'), ('task', 'suspended', 'cancelled'),
     ('task', 'suspended', 'expired'))
+$function$;
+
+CREATE OR REPLACE FUNCTION wf_make_month(root text, parent text, key text, month timestamp without time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+-- Made alone and then attached: the table itself is locked for nobody who writes. What came before its month was there moves into it.
+DECLARE
+  part text := root || to_char(month, '_YYYY_MM');
+  low uuid := wf_month_start(month);
+  high uuid := wf_month_start(month + interval '1 month');
+BEGIN
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)', part, root);
+  PERFORM wf_copy_wall(root::regclass, part::regclass);
+  EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', root || '_other');
+  PERFORM set_config('workflow.purging', 'on', true);
+  EXECUTE format('WITH moved AS (DELETE FROM %1$I WHERE %2$I >= $1 AND %2$I < $2 RETURNING *) INSERT INTO %3$I SELECT * FROM moved',
+    root || '_other', key, part) USING low, high;
+  PERFORM set_config('workflow.purging', 'off', true);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, part, low, high);
+  RETURN true;
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+  RETURN false;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_make_months(ahead integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+-- Make the partitions of this month and of some to come, where they are missing; return how many.
+DECLARE
+  made integer := 0;
+  lacking record;
+BEGIN
+  PERFORM set_config('lock_timeout', '500ms', true);
+  FOR lacking IN
+    SELECT DISTINCT m.root, m.parent, m.key, d.month FROM wf_months() m CROSS JOIN LATERAL (
+      SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n) AS month
+      FROM generate_series(0, ahead) n) d
+    WHERE NOT EXISTS (SELECT FROM wf_months() t
+      WHERE t.root = m.root AND t.low <= wf_month_start(d.month) AND t.high > wf_month_start(d.month))
+    ORDER BY d.month, m.root
+  LOOP
+    made := made + wf_make_month(lacking.root, lacking.parent, lacking.key, lacking.month)::int;
+  END LOOP;
+  RETURN made;
+END $function$;
+REVOKE ALL ON FUNCTION wf_make_months(integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION wf_month_start(month timestamp without time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+-- The smallest UUIDv7 of a month in UTC.
+  SELECT (lpad(to_hex((extract(epoch FROM month) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION wf_months()
+ RETURNS TABLE(root text, parent text, key text, name text, low uuid, high uuid)
+ LANGUAGE sql
+ STABLE
+AS $function$
+-- Partitions by time: of which table, by which key, and from which id to which.
+  SELECT p.root, p.parent, p.key, c.relname::text,
+    coalesce(substring(b.bound FROM 'FROM \(''([^'']+)''')::uuid, '00000000-0000-0000-0000-000000000000'::uuid),
+    substring(b.bound FROM 'TO \(''([^'']+)''')::uuid
+  FROM (VALUES ('wf_audit', 'wf_audit_cases', 'subject_id'), ('wf_task_events', 'wf_task_events', 'task_id')) AS p (root, parent, key)
+  JOIN pg_inherits i ON i.inhparent = to_regclass(p.parent) JOIN pg_class c ON c.oid = i.inhrelid AND c.relkind = 'r'
+  CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound) b
+  WHERE b.bound <> 'DEFAULT'
 $function$;
 
 CREATE OR REPLACE FUNCTION wf_only_redacted()
@@ -352,15 +499,16 @@ CREATE OR REPLACE FUNCTION wf_redact_audit(erasure uuid, rows jsonb)
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
--- Acts come as the text that is stored, which the seal covers.
+-- Acts come as the text that is stored, which the seal covers. The release before names no subject, which leads to the partition.
 DECLARE
   changed integer;
 BEGIN
   PERFORM set_config('workflow.redacting', 'on', true);
   UPDATE wf_audit a SET actor_name = r.actor_name, cause = r.cause, old = r.old, new = r.new,
     acts = coalesce(r.acts::json, a.acts), told = coalesce(r.told::json, a.told)
-    FROM jsonb_to_recordset(rows) AS r(id bigint, actor_name text, cause text, old jsonb, new jsonb, acts text, told text)
-    WHERE a.id = r.id;
+    FROM jsonb_to_recordset(rows) AS r(id bigint, subject_id uuid, actor_name text, cause text, old jsonb, new jsonb,
+      acts text, told text)
+    WHERE a.id = r.id AND a.subject_id = coalesce(r.subject_id, (SELECT n.subject_id FROM wf_audit n WHERE n.id = r.id));
   GET DIAGNOSTICS changed = ROW_COUNT;
   INSERT INTO wf_audit_redactions (audit_id, tenant_id, erasure_id, seal)
     SELECT r.id, r.tenant_id, erasure, r.seal FROM jsonb_to_recordset(rows) AS r(id bigint, tenant_id uuid, seal text)
@@ -376,12 +524,14 @@ CREATE OR REPLACE FUNCTION wf_redact_task_events(rows jsonb)
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+-- The release before names no task, which leads to the partition.
 DECLARE
   changed integer;
 BEGIN
   PERFORM set_config('workflow.redacting', 'on', true);
   UPDATE wf_task_events e SET actor_name = r.actor_name, cause = r.cause, old = r.old, new = r.new
-    FROM jsonb_to_recordset(rows) AS r(id uuid, actor_name text, cause text, old jsonb, new jsonb) WHERE e.id = r.id;
+    FROM jsonb_to_recordset(rows) AS r(id uuid, task_id uuid, actor_name text, cause text, old jsonb, new jsonb)
+    WHERE e.id = r.id AND e.task_id = coalesce(r.task_id, (SELECT n.task_id FROM wf_task_events n WHERE n.id = r.id));
   GET DIAGNOSTICS changed = ROW_COUNT;
   PERFORM set_config('workflow.redacting', 'off', true);
   RETURN changed;
@@ -657,13 +807,13 @@ CREATE TABLE wf_audit (
   xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
   acts json,
   told json,
-  CONSTRAINT wf_audit_pkey PRIMARY KEY (id),
-  CONSTRAINT audit_chain UNIQUE (subject_id, seq),
+  CONSTRAINT audit_chain PRIMARY KEY (subject_id, seq, subject_kind),
   CONSTRAINT wf_audit_tenant_id_2626ce4b_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT wf_audit_actor_level_check CHECK (actor_level >= 0),
   CONSTRAINT wf_audit_attempt_check CHECK (attempt >= 0)
-);
+) PARTITION BY LIST (subject_kind);
 CREATE INDEX audit_by_horizon ON wf_audit USING btree (tenant_id, xid, id);
+CREATE INDEX audit_by_number ON wf_audit USING btree (id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();
@@ -1684,11 +1834,10 @@ CREATE TABLE wf_task_events (
   instance_id uuid NOT NULL,
   task_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
-  CONSTRAINT wf_task_events_pkey PRIMARY KEY (id),
+  CONSTRAINT wf_task_events_pkey PRIMARY KEY (task_id, id),
   CONSTRAINT wf_task_events_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id),
   CONSTRAINT wf_task_events_actor_level_check CHECK (actor_level >= 0)
-);
-CREATE INDEX task_events_by_task ON wf_task_events USING btree (task_id, id);
+) PARTITION BY RANGE (task_id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_task_events FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();

@@ -22,6 +22,9 @@ from workflowplatform.conf import (
     words,
 )
 
+LEAST_WEB_MEMORY = 256
+"""Megabytes; a web process holds about half of that as soon as it has drawn its first pages."""
+
 
 def _is_origin(word: str) -> bool:
     try:
@@ -91,6 +94,11 @@ class Conf(project.Conf):
     poison_attempts = whole("tries after which a signal that fails, or kills its worker, becomes a dead letter")
     worker_memory = whole_or_none("megabytes beyond which a worker is killed; 0: any number")
     worker_seconds = number("seconds for which a worker may work on the same thing before it is killed")
+    web_memory = Setting[int](
+        "megabytes that a web process stays below: at four fifths of them another takes its place; 0: any number",
+        fits=lambda value: type(value) is int and (value == 0 or value >= LEAST_WEB_MEMORY),
+        hint="Use 256 or more megabytes, or 0 for no limit.",
+    )
     drain_batch = whole("instances that a worker claims at once")
     wake_seconds = number("seconds after which a worker looks for work although nothing woke it")
     late_seconds = number("seconds for which work may be due while no worker looks, before the health says `down`")

@@ -212,7 +212,7 @@ def _decided(item: Item) -> Words:
 
 
 def _decision(case: Instance, last: Task, who: str) -> str:
-    """Say what an answer means to the person who asked: rejected, approved, or its own words."""
+    """Describe what an answer means to the person who asked: rejected, approved, or its own words."""
     chosen = last.outcome_named(last.outcome or "") or {}
     facts = {"who": who, "answer": chosen.get("title", "")}
     if chosen.get("reject"):

@@ -72,7 +72,7 @@ def _of(actor: Actor, chosen: Words, asked: Filter, name: str) -> TaskList:
 
 
 def locked_rows(actor: Actor, rows: Sequence[Task]) -> Mapping[UUID, str]:
-    """Say of each row that is an absent person's and that the actor may not do: why, and who can. At most three queries."""
+    """Describe for each row that is an absent person's and that the actor may not do: why, and who can. At most three queries."""
     absent: dict[UUID | None, StandIn] = {one.person_id: one for one in actor.stands_in}
     assert actor.person_id is not None, "only people stand in"
     of_absent = [task.pk for task in rows if task.assignee_id in absent]
@@ -95,7 +95,7 @@ def _names(people: Sequence[Any]) -> str:
 
 
 def _reason(actor: Actor, task: Task, absent: StandIn) -> str:
-    """Say in few words what bars a deputy: the first rule that holds."""
+    """Describe in few words what bars a deputy: the first rule that holds."""
     return next(_reasons(actor, task, absent), _("Not yours to do"))
 
 

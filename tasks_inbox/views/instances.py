@@ -174,7 +174,11 @@ def _next(actor: Actor, tasks: Sequence[Task], outline: Sequence[Step]) -> dict[
     ahead = [(task, foresee(actor=actor, task=task)) for task in waiting]
     ways = [(task, ways_of(task, found.outcomes, outline)) for task, found in ahead]
     coming = [one for _task, found in ahead for one in coming_of(found.timers, outline)]
-    return {"ahead": [(task, sentences_of(found)) for task, found in ways if found], "coming": coming}
+    return {
+        "ahead": [(task, sentences_of(found)) for task, found in ways if found],
+        "coming": coming,
+        "unreadable": next((found.unreadable for _task, found in ahead if found.unreadable), ""),
+    }
 
 
 ACTS: Mapping[str, tuple[tuple[str, ...], Callable[..., Any], Any]] = {

@@ -181,7 +181,7 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
 
 
 def _standing_in(actor: Actor, chosen: Words, asked: Filter, page: Page) -> dict[str, Any]:
-    """Tell a deputy whose tasks are among the rows, and which of these rules keep from them."""
+    """Return for a deputy whose tasks are among the rows, and which of these rules keep from them."""
     if chosen.name not in ("mine", "available", "overdue") or not actor.stands_in:
         return {}
     return {

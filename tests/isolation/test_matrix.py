@@ -1,4 +1,8 @@
-"""The isolation matrix: every route × method × everybody × {own, foreign, random}, against one table."""
+"""The isolation matrix: every route × method × everybody × {own, foreign, random}, against one table.
+
+Tests ask as the owner of the tables, whom row-level security shows every tenant's rows: what keeps tenants apart here are the
+filters of engine.access alone (tests/isolation/test_each_wall.py shows it, and asks the same with the other wall alone).
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from engine.services.insights.durations import UsualTimes
 def expectation_of(
     instance: Instance, waits: Iterable[Wait], tasks: Iterable[Task], usual: UsualTimes, now: datetime
 ) -> str:
-    """Tell the starter of a running case until when to expect the next answer, and the end; empty where nothing is known."""
+    """Write for the starter of a running case until when to expect the next answer, and the end; empty where nothing is known."""
     if instance.status != "running":
         return ""
     held = in_order(waits)

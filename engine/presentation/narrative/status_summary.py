@@ -69,7 +69,7 @@ def with_reason(sentence: StatusSummary, instance: Instance, audit: Iterable[Aud
 
 
 def withdrawn(instance: Instance) -> StatusSummary:
-    """Say that the person who asked for it withdrew a case."""
+    """Return the summary of a case that the person who asked for it withdrew."""
     return StatusSummary(_ended(_("Withdrawn %(when)s after %(span)s."), instance), icon="ban", word=_("Withdrawn"))
 
 

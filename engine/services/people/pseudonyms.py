@@ -245,12 +245,13 @@ def _rename_in_steps(erasure: Erasure, names: Names) -> int:
 
 
 ROWS = """
-SELECT id FROM {table} WHERE id > %(last)s AND (actor_name = %(name)s OR cause = %(left)s OR old::text LIKE %(quoted)s
-  OR new::text LIKE %(quoted)s {own}) ORDER BY id LIMIT %(most)s
+SELECT {key} FROM {table} WHERE ({key}) > ({last}) AND (actor_name = %(name)s OR cause = %(left)s OR old::text LIKE %(quoted)s
+  OR new::text LIKE %(quoted)s {own}) ORDER BY {key} LIMIT %(most)s
 """
 
 
-def _walk(table: str, own: str, names: Names, last: Any) -> Iterator[list[Any]]:
+def _walk(table: str, own: str, names: Names, last: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
+    """Walk the keys of rows that may name the person, behind the last one; a table's key leads to its partition."""
     given: dict[str, Any] = {
         "name": names.name,
         "left": leaving_words(names.display),
@@ -261,14 +262,16 @@ def _walk(table: str, own: str, names: Names, last: Any) -> Iterator[list[Any]]:
         "person": names.person_id,
         "most": BATCH,
     }
+    behind = ", ".join(f"%(last_{name})s" for name in last)
+    asked = ROWS.format(table=table, own=own, key=", ".join(last), last=behind)
     while True:
         with connection.cursor() as cursor:
-            cursor.execute(ROWS.format(table=table, own=own), {**given, "last": last})
-            ids = [row[0] for row in cursor.fetchall()]
-        if not ids:
+            cursor.execute(asked, given | {f"last_{name}": value for name, value in last.items()})
+            keys = cursor.fetchall()
+        if not keys:
             return
-        yield ids
-        last = ids[-1]
+        yield keys
+        last = dict(zip(last, keys[-1], strict=True))
 
 
 def _like(words: str) -> str:
@@ -285,8 +288,8 @@ OF_JOURNAL = """OR subject_id = %(person)s OR acts::text LIKE %(quoted)s OR acts
 
 def _redact_audit(erasure: Erasure, names: Names) -> int:
     """Redact the name in the audit, row by row, each with a sealed record; hashes and positions stay."""
-    for ids in _walk("wf_audit", OF_JOURNAL, names, 0):
-        _redact_rows(erasure, names, ids)
+    for keys in _walk("wf_audit", OF_JOURNAL, names, {"id": 0}):
+        _redact_rows(erasure, names, [number for (number,) in keys])
     return 0
 
 
@@ -296,7 +299,8 @@ def _redact_rows(erasure: Erasure, names: Names, ids: list[int]) -> None:
     for row in JournalRow.objects.filter(pk__in=ids).order_by("pk"):
         own = row.subject_kind == "person" and row.subject_id == names.person_id
         if redact(row, names, own=own) | redact_acts(row, names, own=own):
-            told = {"acts": row.acts, "told": row.told, "tenant_id": row.tenant_id, "seal": _seal_of(row)}
+            told = {name: getattr(row, name) for name in ("acts", "told", "tenant_id", "subject_id")}
+            told["seal"] = _seal_of(row)
             changed.append(_redacted_row(row) | told)
     if changed:
         with crossing("erasure"), connection.cursor() as cursor:
@@ -317,16 +321,19 @@ def _anchored(row: JournalRow) -> str:
 
 
 def _redact_events(erasure: Erasure, names: Names) -> int:
-    for ids in _walk("wf_task_events", "", names, UUID(int=0)):
-        _redact_event_rows(erasure, names, ids)
+    first = UUID(int=0)
+    for keys in _walk("wf_task_events", "", names, {"task_id": first, "id": first}):
+        _redact_event_rows(erasure, names, keys)
     return 0
 
 
 @in_one_transaction
-def _redact_event_rows(erasure: Erasure, names: Names, ids: list[UUID]) -> None:
-    rows = [row for row in TaskEvent.objects.filter(pk__in=ids) if redact(row, names, own=False)]
+def _redact_event_rows(erasure: Erasure, names: Names, keys: list[tuple[Any, ...]]) -> None:
+    tasks, ids = zip(*keys, strict=True)
+    found = TaskEvent.objects.filter(task_id__in=set(tasks), pk__in=ids)
+    rows = [row for row in found if redact(row, names, own=False)]
     if rows:
-        changed = [_redacted_row(row) for row in rows]
+        changed = [_redacted_row(row) | {"task_id": row.task_id} for row in rows]
         with crossing("erasure"), connection.cursor() as cursor:
             cursor.execute("SELECT wf_redact_task_events(%s::jsonb)", [write_json(changed)])
     _count(erasure, "task_events", len(rows))
