@@ -25,8 +25,9 @@ KEPT = {
 }  # fmt: skip
 """The pictures of docs/pictures, by name."""
 FACED = {
-    "away", "case-paper", "case-print", "for-ada", "form-errors", "form-files", "form-long", "form-stopped", "hand-over",
-    "mail-answer", "mail-answer-used", "notifications", "numbers", "redo", "request-rejected", "waiting",
+    "ask", "ask-picked", "away", "case-paper", "case-print", "for-ada", "form-errors", "form-files", "form-long", "form-stopped",
+    "hand-over", "mail-answer", "mail-answer-used", "mail-question", "notifications", "numbers", "redo",
+    "request-rejected", "waiting",
 }  # fmt: skip
 """Pages that tests look at in every language and size; of these views only those above are kept."""
 FACE = re.compile(r"-(en|de)(-360)?$")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.kernel.effects import ChangeTask, PauseClock, ResumeClock, Slice, TellPeople
+from engine.kernel.effects import ChangeTask, NotifyPeople, PauseClock, ResumeClock, Slice
 from engine.kernel.interpreter.run_to_wait import advance
 from engine.kernel.language.normalizer import normalize
 from engine.kernel.signals import ClockPaused, ClockResumed, Environment, TaskCompleted, TimerDue
@@ -105,7 +105,7 @@ def test_repeating_reminders_count_on_from_the_moved_time() -> None:
     at(case, 11).send(ClockResumed(token(case)))
     ring = next(one.token for one in case.waits.values() if one.due_at == MONDAY + 12 * HOUR)
     at(case, 12).send(TimerDue(ring))
-    assert [effect.why for effect in of_kind(case, TellPeople)] == ["remind"]
+    assert [effect.why for effect in of_kind(case, NotifyPeople)] == ["remind"]
     assert dues(case) == [14, 15, 16, 20]
 
 
