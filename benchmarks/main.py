@@ -22,7 +22,7 @@ from benchmarks.report import Report
 
 PEERS = "peers"
 """Run only where asked for: it installs packages that are not ours."""
-NAMES = ("W1", "HTTP", "web", "W2", "W3", "latency", "scale", "memory", "inbox")
+NAMES = ("W1", "HTTP", "web", "W2", "W3", "latency", "scale", "growth", "memory", "inbox")
 PROJECT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("results.json")
 PAGE = PROJECT / "docs" / "performance.md"

@@ -106,7 +106,7 @@ def _drop_indexes(own: psycopg.Connection[tuple[object, ...]], table: str) -> li
     """Drop the indexes that no constraint needs; return their definitions."""
     found = own.execute(
         """
-        SELECT x.indexrelid::regclass::text, pg_get_indexdef(x.indexrelid) FROM pg_index x
+        SELECT x.indexrelid::regclass::text, replace(pg_get_indexdef(x.indexrelid), ' ON ONLY ', ' ON ') FROM pg_index x
         WHERE x.indrelid = %s::regclass AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = x.indexrelid)
         """,
         [table],

@@ -40,11 +40,13 @@ ALIGNED = 8
 FLUSH = "SELECT pg_logical_emit_message(true, 'counted', ''), set_config('synchronous_commit', 'on', true)"
 """Answers where its message ends. Once committed, all before that is on the disk; what others write after it may not be."""
 RELATIONS = """
-SELECT d.oid, pg_relation_filenode(c.oid), c.relname, c.relkind = 'i'
+SELECT d.oid, pg_relation_filenode(c.oid), whole.relname, c.relkind = 'i'
 FROM pg_database d, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class whole ON whole.oid = coalesce(pg_partition_root(c.oid), c.oid)
 WHERE d.datname = current_database() AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 AND pg_relation_filenode(c.oid) IS NOT NULL
 """
+"""A partition, and an index of one, goes by the name of the whole."""
 OVERFLOW = "pg_toast"
 """How the names of tables begin that hold what is too long for its row."""
 

@@ -204,21 +204,95 @@ AS $function$
     WHERE (r.snapshot -> 'people' -> k.step ->> person)::timestamptz >= since)
 $function$;
 
+CREATE OR REPLACE FUNCTION wf_copy_wall(source regclass, target regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+-- Policies of a table do not cover who reads its partitions directly: give them their own, the same, and let nobody truncate them.
+DECLARE
+  one record;
+BEGIN
+  EXECUTE format('CREATE TRIGGER not_truncated BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only()', target);
+  FOR one IN SELECT p.polname, pg_get_expr(p.polqual, p.polrelid) AS rule, obj_description(p.oid, 'pg_policy') AS words,
+      (SELECT string_agg(CASE WHEN r = 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ') FROM unnest(p.polroles) r) AS roles
+    FROM pg_policy p WHERE p.polrelid = source
+  LOOP
+    EXECUTE format('CREATE POLICY %I ON %s TO %s USING (%s)', one.polname, target, one.roles, one.rule);
+    EXECUTE format('COMMENT ON POLICY %I ON %s IS %L', one.polname, target, one.words);
+  END LOOP;
+  IF (SELECT relrowsecurity FROM pg_class WHERE oid = source) THEN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', target);
+  END IF;
+END $function$;
+
 CREATE OR REPLACE FUNCTION wf_delete_referring(target regclass, ids uuid[])
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
--- Delete the rows of every table that refers to these, so that a new table needs no line here.
+-- Delete the rows of every table that refers to these, so that a new table needs no line here. Partitions go with their table.
 DECLARE
   referring record;
 BEGIN
   FOR referring IN
     SELECT c.conrelid::regclass AS name, a.attname AS col FROM pg_constraint c
     JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey) AND a.attname <> 'tenant_id'
-    WHERE c.contype = 'f' AND c.confrelid = target AND c.conrelid <> target
+    WHERE c.contype = 'f' AND c.confrelid = target AND c.conrelid <> target AND c.conparentid = 0
   LOOP
     EXECUTE format('DELETE FROM %s WHERE %I = ANY($1)', referring.name, referring.col) USING ids;
   END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_drop_if_empty(parent text, part text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+-- Looked at again under the lock, as the owner without a policy between: what is not seen must not go.
+BEGIN
+  EXECUTE format('LOCK TABLE ONLY %I, %I IN ACCESS EXCLUSIVE MODE', parent, part);
+  EXECUTE format('ALTER TABLE %I NO FORCE ROW LEVEL SECURITY', part);
+  IF NOT wf_is_empty(part::regclass) THEN
+    RAISE lock_not_available;
+  END IF;
+  EXECUTE format('DROP TABLE %I', part);
+  RETURN true;
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+  RETURN false;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_drop_month()
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+-- Drop one partition of a time that is over and of which nothing is left; return its name. One that somebody uses stays for another day.
+-- Whoever writes waits behind the lock that this waits for: so it does not wait long.
+DECLARE
+  one record;
+BEGIN
+  PERFORM set_config('lock_timeout', '200ms', true);
+  FOR one IN SELECT m.parent, m.name FROM wf_months() m
+    WHERE m.high <= wf_month_start(date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC'))
+      AND EXISTS (SELECT FROM wf_months() later WHERE later.root = m.root AND later.low >= m.high)
+    ORDER BY m.low, m.name
+  LOOP
+    IF wf_is_empty(one.name::regclass) AND wf_drop_if_empty(one.parent, one.name) THEN
+      RETURN one.name;
+    END IF;
+  END LOOP;
+  RETURN NULL;
+END $function$;
+REVOKE ALL ON FUNCTION wf_drop_month() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION wf_is_empty(part regclass)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  found boolean;
+BEGIN
+  EXECUTE format('SELECT NOT EXISTS (SELECT FROM %s)', part) INTO found;
+  RETURN found;
 END $function$;
 
 CREATE OR REPLACE FUNCTION wf_is_limited(tenant uuid, template uuid)
@@ -261,6 +335,79 @@ AS $function$
     ('task', 'claimed', 'skipped'), ('task', 'claimed', 'cancelled'), ('task', 'claimed', 'expired'),
     ('task', 'suspended', 'open'), ('task', 'suspended', 'claimed'), ('task', 'suspended', 'cancelled'),
     ('task', 'suspended', 'expired'))
+$function$;
+
+CREATE OR REPLACE FUNCTION wf_make_month(root text, parent text, key text, month timestamp without time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+-- Made alone and then attached: the table itself is locked for nobody who writes. What came before its month was there moves into it.
+DECLARE
+  part text := root || to_char(month, '_YYYY_MM');
+  low uuid := wf_month_start(month);
+  high uuid := wf_month_start(month + interval '1 month');
+BEGIN
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)', part, root);
+  PERFORM wf_copy_wall(root::regclass, part::regclass);
+  EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', root || '_other');
+  PERFORM set_config('workflow.purging', 'on', true);
+  EXECUTE format('WITH moved AS (DELETE FROM %1$I WHERE %2$I >= $1 AND %2$I < $2 RETURNING *) INSERT INTO %3$I SELECT * FROM moved',
+    root || '_other', key, part) USING low, high;
+  PERFORM set_config('workflow.purging', 'off', true);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, part, low, high);
+  RETURN true;
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+  RETURN false;
+END $function$;
+
+CREATE OR REPLACE FUNCTION wf_make_months(ahead integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+-- Make the partitions of this month and of some to come, where they are missing; return how many.
+DECLARE
+  made integer := 0;
+  lacking record;
+BEGIN
+  PERFORM set_config('lock_timeout', '500ms', true);
+  FOR lacking IN
+    SELECT DISTINCT m.root, m.parent, m.key, d.month FROM wf_months() m CROSS JOIN LATERAL (
+      SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n) AS month
+      FROM generate_series(0, ahead) n) d
+    WHERE NOT EXISTS (SELECT FROM wf_months() t
+      WHERE t.root = m.root AND t.low <= wf_month_start(d.month) AND t.high > wf_month_start(d.month))
+    ORDER BY d.month, m.root
+  LOOP
+    made := made + wf_make_month(lacking.root, lacking.parent, lacking.key, lacking.month)::int;
+  END LOOP;
+  RETURN made;
+END $function$;
+REVOKE ALL ON FUNCTION wf_make_months(integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION wf_month_start(month timestamp without time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+-- The smallest UUIDv7 of a month in UTC.
+  SELECT (lpad(to_hex((extract(epoch FROM month) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION wf_months()
+ RETURNS TABLE(root text, parent text, key text, name text, low uuid, high uuid)
+ LANGUAGE sql
+ STABLE
+AS $function$
+-- Partitions by time: of which table, by which key, and from which id to which.
+  SELECT p.root, p.parent, p.key, c.relname::text,
+    coalesce(substring(b.bound FROM 'FROM \(''([^'']+)''')::uuid, '00000000-0000-0000-0000-000000000000'::uuid),
+    substring(b.bound FROM 'TO \(''([^'']+)''')::uuid
+  FROM (VALUES ('wf_audit', 'wf_audit_cases', 'subject_id'), ('wf_task_events', 'wf_task_events', 'task_id')) AS p (root, parent, key)
+  JOIN pg_inherits i ON i.inhparent = to_regclass(p.parent) JOIN pg_class c ON c.oid = i.inhrelid AND c.relkind = 'r'
+  CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound) b
+  WHERE b.bound <> 'DEFAULT'
 $function$;
 
 CREATE OR REPLACE FUNCTION wf_only_redacted()
@@ -352,15 +499,16 @@ CREATE OR REPLACE FUNCTION wf_redact_audit(erasure uuid, rows jsonb)
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
--- Acts come as the text that is stored, which the seal covers.
+-- Acts come as the text that is stored, which the seal covers. The release before names no subject, which leads to the partition.
 DECLARE
   changed integer;
 BEGIN
   PERFORM set_config('workflow.redacting', 'on', true);
   UPDATE wf_audit a SET actor_name = r.actor_name, cause = r.cause, old = r.old, new = r.new,
     acts = coalesce(r.acts::json, a.acts), told = coalesce(r.told::json, a.told)
-    FROM jsonb_to_recordset(rows) AS r(id bigint, actor_name text, cause text, old jsonb, new jsonb, acts text, told text)
-    WHERE a.id = r.id;
+    FROM jsonb_to_recordset(rows) AS r(id bigint, subject_id uuid, actor_name text, cause text, old jsonb, new jsonb,
+      acts text, told text)
+    WHERE a.id = r.id AND a.subject_id = coalesce(r.subject_id, (SELECT n.subject_id FROM wf_audit n WHERE n.id = r.id));
   GET DIAGNOSTICS changed = ROW_COUNT;
   INSERT INTO wf_audit_redactions (audit_id, tenant_id, erasure_id, seal)
     SELECT r.id, r.tenant_id, erasure, r.seal FROM jsonb_to_recordset(rows) AS r(id bigint, tenant_id uuid, seal text)
@@ -376,12 +524,14 @@ CREATE OR REPLACE FUNCTION wf_redact_task_events(rows jsonb)
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+-- The release before names no task, which leads to the partition.
 DECLARE
   changed integer;
 BEGIN
   PERFORM set_config('workflow.redacting', 'on', true);
   UPDATE wf_task_events e SET actor_name = r.actor_name, cause = r.cause, old = r.old, new = r.new
-    FROM jsonb_to_recordset(rows) AS r(id uuid, actor_name text, cause text, old jsonb, new jsonb) WHERE e.id = r.id;
+    FROM jsonb_to_recordset(rows) AS r(id uuid, task_id uuid, actor_name text, cause text, old jsonb, new jsonb)
+    WHERE e.id = r.id AND e.task_id = coalesce(r.task_id, (SELECT n.task_id FROM wf_task_events n WHERE n.id = r.id));
   GET DIAGNOSTICS changed = ROW_COUNT;
   PERFORM set_config('workflow.redacting', 'off', true);
   RETURN changed;
@@ -634,7 +784,7 @@ CREATE INDEX absences_by_person ON wf_absences USING btree (person_id, ends_at);
 CREATE INDEX absences_by_tenant ON wf_absences USING btree (tenant_id, ends_at);
 ALTER TABLE wf_absences ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_absences TO owner USING (true);
-CREATE POLICY own_tenant ON wf_absences TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_absences TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_audit (
   id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -657,19 +807,19 @@ CREATE TABLE wf_audit (
   xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
   acts json,
   told json,
-  CONSTRAINT wf_audit_pkey PRIMARY KEY (id),
-  CONSTRAINT audit_chain UNIQUE (subject_id, seq),
+  CONSTRAINT audit_chain PRIMARY KEY (subject_id, seq, subject_kind),
   CONSTRAINT wf_audit_tenant_id_2626ce4b_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT wf_audit_actor_level_check CHECK (actor_level >= 0),
   CONSTRAINT wf_audit_attempt_check CHECK (attempt >= 0)
-);
+) PARTITION BY LIST (subject_kind);
 CREATE INDEX audit_by_horizon ON wf_audit USING btree (tenant_id, xid, id);
+CREATE INDEX audit_by_number ON wf_audit USING btree (id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_audit FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();
 ALTER TABLE wf_audit ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_audit TO owner USING (true);
-CREATE POLICY own_tenant ON wf_audit TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_audit TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_audit_anchors (
   subject_id uuid NOT NULL,
@@ -689,7 +839,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit_anchors FOR EACH 
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit_anchors FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 ALTER TABLE wf_audit_anchors ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_audit_anchors TO owner USING (true);
-CREATE POLICY own_tenant ON wf_audit_anchors TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_audit_anchors TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_audit_plain_ends (
   subject_id uuid NOT NULL,
@@ -705,7 +855,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit_plain_ends FOR EA
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit_plain_ends FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 ALTER TABLE wf_audit_plain_ends ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_audit_plain_ends TO owner USING (true);
-CREATE POLICY own_tenant ON wf_audit_plain_ends TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_audit_plain_ends TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_audit_redactions (
   audit_id bigint NOT NULL,
@@ -719,7 +869,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_audit_redactions FOR EA
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_audit_redactions FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 ALTER TABLE wf_audit_redactions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_audit_redactions TO owner USING (true);
-CREATE POLICY own_tenant ON wf_audit_redactions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_audit_redactions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_audit_roots (
   id uuid NOT NULL,
@@ -755,7 +905,7 @@ CREATE TABLE wf_bulk_acts (
 CREATE INDEX bulk_acts_open ON wf_bulk_acts USING btree (id) WHERE ended_at IS NULL;
 ALTER TABLE wf_bulk_acts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_bulk_acts TO owner USING (true);
-CREATE POLICY own_tenant ON wf_bulk_acts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_bulk_acts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_bulk_reports (
   id uuid NOT NULL,
@@ -767,6 +917,7 @@ CREATE TABLE wf_bulk_reports (
   "left" integer NOT NULL,
   created_at timestamp with time zone NOT NULL,
   tenant_id uuid NOT NULL,
+  words jsonb DEFAULT '{}'::jsonb NOT NULL,
   CONSTRAINT wf_bulk_reports_pkey PRIMARY KEY (id),
   CONSTRAINT wf_bulk_reports_tenant_id_b1721f9f_fk_wf_tenants_id FOREIGN KEY (tenant_id) REFERENCES wf_tenants(id) DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT wf_bulk_reports_done_check CHECK (done >= 0),
@@ -776,7 +927,7 @@ CREATE INDEX bulk_reports_by_age ON wf_bulk_reports USING btree (created_at);
 CREATE INDEX bulk_reports_by_person ON wf_bulk_reports USING btree (person_id, id DESC);
 ALTER TABLE wf_bulk_reports ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_bulk_reports TO owner USING (true);
-CREATE POLICY own_tenant ON wf_bulk_reports TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_bulk_reports TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_bulk_rows (
   id uuid NOT NULL,
@@ -799,7 +950,7 @@ CREATE INDEX bulk_rows_waiting ON wf_bulk_rows USING btree (bulk_act_id, place) 
 CREATE TRIGGER bulk_row_settled_once BEFORE UPDATE ON wf_bulk_rows FOR EACH ROW WHEN (old.status::text <> 'waiting'::text) EXECUTE FUNCTION wf_check_bulk_row();
 ALTER TABLE wf_bulk_rows ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_bulk_rows TO owner USING (true);
-CREATE POLICY own_tenant ON wf_bulk_rows TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_bulk_rows TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_calendars (
   id uuid NOT NULL,
@@ -814,7 +965,7 @@ CREATE TABLE wf_calendars (
 );
 ALTER TABLE wf_calendars ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_calendars TO owner USING (true);
-CREATE POLICY own_tenant ON wf_calendars TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_calendars TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_case_files (
   id uuid NOT NULL,
@@ -839,7 +990,7 @@ CREATE INDEX case_files_by_draft ON wf_case_files USING btree (draft_id, id) WHE
 CREATE INDEX case_files_by_instance ON wf_case_files USING btree (instance_id, id) WHERE instance_id IS NOT NULL;
 ALTER TABLE wf_case_files ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_case_files TO owner USING (true);
-CREATE POLICY own_tenant ON wf_case_files TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_case_files TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_dead_letters (
   id uuid NOT NULL,
@@ -856,7 +1007,7 @@ CREATE INDEX dead_letters_by_tenant ON wf_dead_letters USING btree (tenant_id, i
 CREATE INDEX wf_dead_letters_instance_id_b44b5da5 ON wf_dead_letters USING btree (instance_id);
 ALTER TABLE wf_dead_letters ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_dead_letters TO owner USING (true);
-CREATE POLICY own_tenant ON wf_dead_letters TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_dead_letters TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_delivery_attempts (
   id uuid NOT NULL,
@@ -876,7 +1027,7 @@ CREATE TABLE wf_delivery_attempts (
 );
 ALTER TABLE wf_delivery_attempts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_delivery_attempts TO owner USING (true);
-CREATE POLICY own_tenant ON wf_delivery_attempts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_delivery_attempts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_diagrams (
   version_id uuid NOT NULL,
@@ -890,7 +1041,7 @@ CREATE TABLE wf_diagrams (
 );
 ALTER TABLE wf_diagrams ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_diagrams TO owner USING (true);
-CREATE POLICY own_tenant ON wf_diagrams TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_diagrams TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_effects (
   token bigint NOT NULL,
@@ -915,7 +1066,7 @@ CREATE TABLE wf_effects (
 );
 ALTER TABLE wf_effects ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_effects TO owner USING (true);
-CREATE POLICY own_tenant ON wf_effects TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_effects TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_erasures (
   id uuid NOT NULL,
@@ -935,7 +1086,7 @@ CREATE TABLE wf_erasures (
 );
 ALTER TABLE wf_erasures ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_erasures TO owner USING (true);
-CREATE POLICY own_tenant ON wf_erasures TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_erasures TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_events (
   id uuid NOT NULL,
@@ -956,7 +1107,7 @@ CREATE UNIQUE INDEX event_accepted_once ON wf_events USING btree (tenant_id, act
 CREATE UNIQUE INDEX signal_accepted_once ON wf_events USING btree (tenant_id, actor_name, name, key, external_id) WHERE kind::text = 'signal'::text;
 ALTER TABLE wf_events ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_events TO owner USING (true);
-CREATE POLICY own_tenant ON wf_events TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_events TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_held_references (
   id uuid NOT NULL,
@@ -972,7 +1123,7 @@ CREATE TABLE wf_held_references (
 CREATE INDEX wf_held_references_instance_id_2e51064b ON wf_held_references USING btree (instance_id);
 ALTER TABLE wf_held_references ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_held_references TO owner USING (true);
-CREATE POLICY own_tenant ON wf_held_references TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_held_references TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_host_locks (
   name character varying(100) NOT NULL,
@@ -998,7 +1149,7 @@ CREATE TABLE wf_idempotency_keys (
 );
 ALTER TABLE wf_idempotency_keys ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_idempotency_keys TO owner USING (true);
-CREATE POLICY own_tenant ON wf_idempotency_keys TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_idempotency_keys TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_instances (
   audit_seq bigint NOT NULL,
@@ -1055,7 +1206,7 @@ CREATE CONSTRAINT TRIGGER no_orphans AFTER UPDATE OF status ON wf_instances DEFE
 CREATE CONSTRAINT TRIGGER tasks_of_its_version AFTER UPDATE OF version_id ON wf_instances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.version_id <> new.version_id) EXECUTE FUNCTION wf_check_own_instance();
 ALTER TABLE wf_instances ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_instances TO owner USING (true);
-CREATE POLICY own_tenant ON wf_instances TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_instances TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_kept_signals (
   id uuid NOT NULL,
@@ -1072,7 +1223,7 @@ CREATE TABLE wf_kept_signals (
 CREATE INDEX kept_signals_by_key ON wf_kept_signals USING btree (tenant_id, name, key, id);
 ALTER TABLE wf_kept_signals ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_kept_signals TO owner USING (true);
-CREATE POLICY own_tenant ON wf_kept_signals TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_kept_signals TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_list_settings (
   id uuid NOT NULL,
@@ -1088,7 +1239,7 @@ CREATE TABLE wf_list_settings (
 );
 ALTER TABLE wf_list_settings ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_list_settings TO owner USING (true);
-CREATE POLICY own_tenant ON wf_list_settings TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_list_settings TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_memberships (
   id uuid NOT NULL,
@@ -1104,7 +1255,7 @@ CREATE TABLE wf_memberships (
 CREATE INDEX wf_memberships_role_id_40669b12 ON wf_memberships USING btree (role_id);
 ALTER TABLE wf_memberships ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_memberships TO owner USING (true);
-CREATE POLICY own_tenant ON wf_memberships TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_memberships TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_notification_cursors (
   id uuid NOT NULL,
@@ -1118,7 +1269,7 @@ CREATE TABLE wf_notification_cursors (
 );
 ALTER TABLE wf_notification_cursors ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_notification_cursors TO owner USING (true);
-CREATE POLICY own_tenant ON wf_notification_cursors TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_notification_cursors TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_notification_settings (
   id uuid NOT NULL,
@@ -1141,7 +1292,7 @@ CREATE TABLE wf_notification_settings (
 );
 ALTER TABLE wf_notification_settings ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_notification_settings TO owner USING (true);
-CREATE POLICY own_tenant ON wf_notification_settings TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_notification_settings TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_notifications (
   id uuid NOT NULL,
@@ -1184,7 +1335,7 @@ CREATE INDEX notifications_by_person ON wf_notifications USING btree (person_id,
 CREATE INDEX notifications_by_task ON wf_notifications USING btree (task_id) WHERE task_id IS NOT NULL;
 ALTER TABLE wf_notifications ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_notifications TO owner USING (true);
-CREATE POLICY own_tenant ON wf_notifications TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_notifications TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_pending_answers (
   id uuid NOT NULL,
@@ -1213,7 +1364,7 @@ CREATE INDEX pending_answers_by_due ON wf_pending_answers USING btree (due_at) W
 CREATE INDEX pending_answers_by_person ON wf_pending_answers USING btree (person_id, batch_id);
 ALTER TABLE wf_pending_answers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_pending_answers TO owner USING (true);
-CREATE POLICY own_tenant ON wf_pending_answers TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_pending_answers TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_people (
   password character varying(128) NOT NULL,
@@ -1255,7 +1406,7 @@ CREATE INDEX people_by_manager ON wf_people USING btree (manager_id) WHERE manag
 CREATE INDEX wf_people_username_f33c84cd_like ON wf_people USING btree (username varchar_pattern_ops);
 ALTER TABLE wf_people ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_people TO owner USING (true);
-CREATE POLICY own_tenant ON wf_people TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) OR id = (( SELECT NULLIF(current_setting('wf.guest'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_people TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) OR id = (( SELECT NULLIF(current_setting('wf.guest'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_places (
   run bigint NOT NULL,
@@ -1273,7 +1424,7 @@ CREATE INDEX places_in_line ON wf_places USING btree (tenant_id, key, asked_at, 
 CREATE INDEX places_taken ON wf_places USING btree (tenant_id, key) WHERE let_in_at IS NOT NULL;
 ALTER TABLE wf_places ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_places TO owner USING (true);
-CREATE POLICY own_tenant ON wf_places TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_places TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_push_subscriptions (
   id uuid NOT NULL,
@@ -1291,7 +1442,7 @@ CREATE TABLE wf_push_subscriptions (
 );
 ALTER TABLE wf_push_subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_push_subscriptions TO owner USING (true);
-CREATE POLICY own_tenant ON wf_push_subscriptions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_push_subscriptions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_rates (
   id uuid NOT NULL,
@@ -1304,7 +1455,7 @@ CREATE TABLE wf_rates (
 );
 ALTER TABLE wf_rates ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_rates TO owner USING (true);
-CREATE POLICY own_tenant ON wf_rates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_rates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_retention_rules (
   id uuid NOT NULL,
@@ -1322,7 +1473,7 @@ CREATE TABLE wf_retention_rules (
 CREATE INDEX wf_retention_rules_template_id_ffc27f8b ON wf_retention_rules USING btree (template_id);
 ALTER TABLE wf_retention_rules ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_retention_rules TO owner USING (true);
-CREATE POLICY own_tenant ON wf_retention_rules TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_retention_rules TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_retention_runs (
   id uuid NOT NULL,
@@ -1339,7 +1490,7 @@ CREATE UNIQUE INDEX one_open_retention_run_a_tenant ON wf_retention_runs USING b
 CREATE INDEX retention_runs_by_tenant ON wf_retention_runs USING btree (tenant_id, id DESC);
 ALTER TABLE wf_retention_runs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_retention_runs TO owner USING (true);
-CREATE POLICY own_tenant ON wf_retention_runs TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_retention_runs TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_role_chats (
   id uuid NOT NULL,
@@ -1359,7 +1510,7 @@ CREATE TABLE wf_role_chats (
 );
 ALTER TABLE wf_role_chats ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_role_chats TO owner USING (true);
-CREATE POLICY own_tenant ON wf_role_chats TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_role_chats TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_roles (
   id uuid NOT NULL,
@@ -1374,7 +1525,7 @@ CREATE TABLE wf_roles (
 );
 ALTER TABLE wf_roles ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_roles TO owner USING (true);
-CREATE POLICY own_tenant ON wf_roles TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_roles TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_runtime_states (
   instance_id uuid NOT NULL,
@@ -1407,7 +1558,7 @@ CREATE TABLE wf_runtime_states (
 );
 ALTER TABLE wf_runtime_states ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_runtime_states TO owner USING (true);
-CREATE POLICY own_tenant ON wf_runtime_states TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_runtime_states TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_saved_filters (
   id uuid NOT NULL,
@@ -1432,7 +1583,7 @@ CREATE INDEX saved_filters_by_role ON wf_saved_filters USING btree (role_id) WHE
 CREATE INDEX shared_filters_by_tenant ON wf_saved_filters USING btree (tenant_id, name) WHERE deleted_at IS NULL AND shared;
 ALTER TABLE wf_saved_filters ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_saved_filters TO owner USING (true);
-CREATE POLICY own_tenant ON wf_saved_filters TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_saved_filters TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_schedule_fires (
   tenant_id uuid NOT NULL,
@@ -1447,7 +1598,7 @@ CREATE TABLE wf_schedule_fires (
 );
 ALTER TABLE wf_schedule_fires ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_schedule_fires TO owner USING (true);
-CREATE POLICY own_tenant ON wf_schedule_fires TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_schedule_fires TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_schedules (
   id uuid NOT NULL,
@@ -1479,7 +1630,7 @@ CREATE INDEX schedules_by_look ON wf_schedules USING btree (look_at) WHERE statu
 CREATE INDEX wf_schedules_template_id_935ecb84 ON wf_schedules USING btree (template_id);
 ALTER TABLE wf_schedules ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_schedules TO owner USING (true);
-CREATE POLICY own_tenant ON wf_schedules TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_schedules TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_secrets (
   id uuid NOT NULL,
@@ -1495,7 +1646,7 @@ CREATE TABLE wf_secrets (
 );
 ALTER TABLE wf_secrets ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_secrets TO owner USING (true);
-CREATE POLICY own_tenant ON wf_secrets TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_secrets TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_sign_in_tallies (
   key character varying(200) NOT NULL,
@@ -1523,7 +1674,7 @@ CREATE TABLE wf_signal_receipts (
 CREATE INDEX wf_signal_receipts_instance_id_55b4836a ON wf_signal_receipts USING btree (instance_id);
 ALTER TABLE wf_signal_receipts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_signal_receipts TO owner USING (true);
-CREATE POLICY own_tenant ON wf_signal_receipts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_signal_receipts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_signals (
   id uuid NOT NULL,
@@ -1548,7 +1699,7 @@ CREATE INDEX signals_by_tenant ON wf_signals USING btree (tenant_id, due_at, ins
 CREATE CONSTRAINT TRIGGER no_limbo_signals_out AFTER DELETE ON wf_signals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wf_check_old_rows_instance();
 ALTER TABLE wf_signals ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_signals TO owner USING (true);
-CREATE POLICY own_tenant ON wf_signals TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_signals TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_start_drafts (
   id uuid NOT NULL,
@@ -1567,7 +1718,7 @@ CREATE TABLE wf_start_drafts (
 CREATE INDEX start_drafts_by_template ON wf_start_drafts USING btree (template_id);
 ALTER TABLE wf_start_drafts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_start_drafts TO owner USING (true);
-CREATE POLICY own_tenant ON wf_start_drafts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_start_drafts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_step_runs (
   run bigint NOT NULL,
@@ -1594,7 +1745,7 @@ CREATE TABLE wf_step_runs (
 );
 ALTER TABLE wf_step_runs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_step_runs TO owner USING (true);
-CREATE POLICY own_tenant ON wf_step_runs TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_step_runs TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_attachments (
   id uuid NOT NULL,
@@ -1617,7 +1768,7 @@ CREATE INDEX task_attachments_by_task ON wf_task_attachments USING btree (task_i
 CREATE INDEX wf_task_attachments_instance_id_3274dfc1 ON wf_task_attachments USING btree (instance_id);
 ALTER TABLE wf_task_attachments ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_attachments TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_attachments TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_attachments TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_candidates (
   principal uuid NOT NULL,
@@ -1631,7 +1782,7 @@ CREATE TABLE wf_task_candidates (
 CREATE INDEX candidates_by_task ON wf_task_candidates USING btree (task_id);
 ALTER TABLE wf_task_candidates ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_candidates TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_candidates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_candidates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_comments (
   id uuid NOT NULL,
@@ -1650,7 +1801,7 @@ CREATE INDEX task_comments_by_task ON wf_task_comments USING btree (task_id, id)
 CREATE INDEX wf_task_comments_instance_id_6c63cf66 ON wf_task_comments USING btree (instance_id);
 ALTER TABLE wf_task_comments ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_comments TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_comments TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_comments TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_drafts (
   id uuid NOT NULL,
@@ -1668,7 +1819,7 @@ CREATE TABLE wf_task_drafts (
 );
 ALTER TABLE wf_task_drafts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_drafts TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_drafts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_drafts TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_events (
   id uuid NOT NULL,
@@ -1683,17 +1834,16 @@ CREATE TABLE wf_task_events (
   instance_id uuid NOT NULL,
   task_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
-  CONSTRAINT wf_task_events_pkey PRIMARY KEY (id),
+  CONSTRAINT wf_task_events_pkey PRIMARY KEY (task_id, id),
   CONSTRAINT wf_task_events_task_id_same_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id),
   CONSTRAINT wf_task_events_actor_level_check CHECK (actor_level >= 0)
-);
-CREATE INDEX task_events_by_task ON wf_task_events USING btree (task_id, id);
+) PARTITION BY RANGE (task_id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (COALESCE(current_setting('workflow.redacting'::text, true), ''::text) <> 'on'::text) EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON wf_task_events FOR EACH STATEMENT EXECUTE FUNCTION wf_append_only();
 CREATE TRIGGER only_redacted BEFORE DELETE OR UPDATE ON wf_task_events FOR EACH ROW WHEN (current_setting('workflow.redacting'::text, true) = 'on'::text) EXECUTE FUNCTION wf_only_redacted();
 ALTER TABLE wf_task_events ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_events TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_events TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_events TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_links (
   id uuid NOT NULL,
@@ -1711,7 +1861,7 @@ CREATE TABLE wf_task_links (
 );
 ALTER TABLE wf_task_links ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_links TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_links TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_links TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_task_questions (
   id uuid NOT NULL,
@@ -1728,6 +1878,7 @@ CREATE TABLE wf_task_questions (
   instance_id uuid NOT NULL,
   task_id uuid NOT NULL,
   tenant_id uuid NOT NULL,
+  reminded_at timestamp with time zone,
   CONSTRAINT wf_task_questions_pkey PRIMARY KEY (id),
   CONSTRAINT question_instance_in_tenant FOREIGN KEY (tenant_id, instance_id) REFERENCES wf_instances(tenant_id, id) ON DELETE CASCADE,
   CONSTRAINT question_task_in_tenant FOREIGN KEY (tenant_id, task_id) REFERENCES wf_tasks(tenant_id, id) ON DELETE CASCADE,
@@ -1738,7 +1889,7 @@ CREATE INDEX open_questions_by_person ON wf_task_questions USING btree (asked_of
 CREATE INDEX questions_by_instance ON wf_task_questions USING btree (instance_id);
 ALTER TABLE wf_task_questions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_task_questions TO owner USING (true);
-CREATE POLICY own_tenant ON wf_task_questions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_task_questions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_tasks (
   id uuid NOT NULL,
@@ -1792,6 +1943,9 @@ CREATE TABLE wf_tasks (
   waiting_since timestamp with time zone,
   answer_due_at timestamp with time zone,
   answer_by_name character varying(100) DEFAULT ''::character varying NOT NULL,
+  clock_paused_at timestamp with time zone,
+  clock_due_at timestamp with time zone,
+  clock_resumes_at timestamp with time zone,
   CONSTRAINT wf_tasks_pkey PRIMARY KEY (id),
   CONSTRAINT one_task_a_wait UNIQUE (instance_id, token),
   CONSTRAINT task_in_tenant UNIQUE (tenant_id, id),
@@ -1813,7 +1967,7 @@ CREATE CONSTRAINT TRIGGER no_limbo_tasks_new AFTER INSERT ON wf_tasks DEFERRABLE
 CREATE CONSTRAINT TRIGGER task_of_its_version AFTER UPDATE OF version_id, instance_id ON wf_tasks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.version_id <> new.version_id OR old.instance_id <> new.instance_id) EXECUTE FUNCTION wf_check_new_rows_instance();
 ALTER TABLE wf_tasks ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_tasks TO owner USING (true);
-CREATE POLICY own_tenant ON wf_tasks TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_tasks TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_template_versions (
   id uuid NOT NULL,
@@ -1848,7 +2002,7 @@ CREATE TRIGGER frozen_definition_row BEFORE DELETE ON wf_template_versions FOR E
 CREATE TRIGGER legal_move BEFORE UPDATE OF status ON wf_template_versions FOR EACH ROW WHEN (old.status::text IS DISTINCT FROM new.status::text) EXECUTE FUNCTION wf_check_move('version');
 ALTER TABLE wf_template_versions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_template_versions TO owner USING (true);
-CREATE POLICY own_tenant ON wf_template_versions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_template_versions TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_templates (
   audit_seq bigint NOT NULL,
@@ -1871,7 +2025,7 @@ CREATE INDEX wf_templates_name_6ed09f28 ON wf_templates USING btree (name);
 CREATE INDEX wf_templates_name_6ed09f28_like ON wf_templates USING btree (name varchar_pattern_ops);
 ALTER TABLE wf_templates ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_templates TO owner USING (true);
-CREATE POLICY own_tenant ON wf_templates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_templates TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_tenants (
   audit_seq bigint NOT NULL,
@@ -1891,7 +2045,7 @@ CREATE TABLE wf_tenants (
 CREATE INDEX wf_tenants_name_620efbc2_like ON wf_tenants USING btree (name varchar_pattern_ops);
 ALTER TABLE wf_tenants ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_tenants TO owner USING (true);
-CREATE POLICY own_tenant ON wf_tenants TO PUBLIC USING ( CASE WHEN id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_tenants TO PUBLIC USING ( CASE WHEN id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_tokens (
   digest character varying(128) NOT NULL,
@@ -1916,7 +2070,7 @@ CREATE INDEX wf_tokens_token_key_3b754a0d_like ON wf_tokens USING btree (token_k
 CREATE INDEX wf_tokens_user_id_154e3e2a ON wf_tokens USING btree (user_id);
 ALTER TABLE wf_tokens ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_tokens TO owner USING (true);
-CREATE POLICY own_tenant ON wf_tokens TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_tokens TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_turns (
   id uuid NOT NULL,
@@ -1930,7 +2084,7 @@ CREATE TABLE wf_turns (
 );
 ALTER TABLE wf_turns ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_turns TO owner USING (true);
-CREATE POLICY own_tenant ON wf_turns TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_turns TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_waits (
   token bigint NOT NULL,
@@ -1954,7 +2108,7 @@ CREATE CONSTRAINT TRIGGER no_limbo_waits_in AFTER INSERT ON wf_waits DEFERRABLE 
 CREATE CONSTRAINT TRIGGER no_limbo_waits_out AFTER DELETE ON wf_waits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT old.side) EXECUTE FUNCTION wf_check_old_rows_instance();
 ALTER TABLE wf_waits ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_waits TO owner USING (true);
-CREATE POLICY own_tenant ON wf_waits TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_waits TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_webhook_deliveries (
   id uuid NOT NULL,
@@ -1983,7 +2137,7 @@ CREATE INDEX deliveries_by_instance ON wf_webhook_deliveries USING btree (instan
 CREATE INDEX deliveries_by_webhook ON wf_webhook_deliveries USING btree (webhook_id, status, id DESC);
 ALTER TABLE wf_webhook_deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_webhook_deliveries TO owner USING (true);
-CREATE POLICY own_tenant ON wf_webhook_deliveries TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_webhook_deliveries TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 CREATE TABLE wf_webhooks (
   id uuid NOT NULL,
@@ -2014,7 +2168,7 @@ CREATE TABLE wf_webhooks (
 );
 ALTER TABLE wf_webhooks ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY all_tenants ON wf_webhooks TO owner USING (true);
-CREATE POLICY own_tenant ON wf_webhooks TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE false END);
+CREATE POLICY own_tenant ON wf_webhooks TO PUBLIC USING ( CASE WHEN tenant_id = (( SELECT NULLIF(current_setting('wf.tenant'::text, true), ''::text)::uuid AS "nullif")) THEN true ELSE NULL::boolean END IS NOT NULL);
 
 -- Views
 

@@ -166,3 +166,29 @@ def check_database_roles(**kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+WITHOUT_PARTITION = """
+SELECT to_char(min(month), 'YYYY-MM') FROM generate_series(0, 1) n
+CROSS JOIN LATERAL (SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => n) AS month) due
+WHERE 2 > (SELECT count(DISTINCT root) FROM wf_months() WHERE low <= wf_month_start(month) AND high > wf_month_start(month))
+"""
+"""The first of this month and the next for which the audit or the events of tasks have no partition."""
+
+
+@register(deploy=True)
+def check_months(**kwargs: Any) -> list[CheckMessage]:
+    """Warn where rows of this month or the next would be kept in the partition for all others."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(WITHOUT_PARTITION)
+            ((month,),) = cursor.fetchall()
+    except DatabaseError:
+        return []  # one that does not answer, or is not migrated, is told of elsewhere
+    if month is None:
+        return []
+    message = (
+        f"The audit or the events of tasks have no partition for {month}: that month's disk could not be given back."
+    )
+    hint = "Workers make partitions once a day; where WORKFLOW_RETENTION=0, run manage.py retention."
+    return [Doubt(message, hint=hint, id="workflow.W013")]

@@ -53,6 +53,9 @@ class JournalRow(TenantRow):
     `acts` is a JSON list of what was done, in order; `seq` is the number of the first in the chain. A row of an earlier release
     has no `acts` but one act in columns of its own. `told` is what the kernel was told, so that an instance can be replayed.
     `xid` is the transaction that wrote the row: readers who follow the table go by it (engine.audit.cursor).
+
+    The table has partitions: the rows of an instance are in that of the month in which it began, which its id says, all others
+    in one of their own. So the chain is the key; `id` is unique because the database numbers rows.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -78,7 +81,7 @@ class JournalRow(TenantRow):
     class Meta:
         db_table = "wf_audit"
         ordering = ("id",)
-        constraints = (models.UniqueConstraint(fields=("subject_id", "seq"), name="audit_chain"),)
+        constraints = (models.UniqueConstraint(fields=("subject_id", "seq", "subject_kind"), name="audit_chain"),)
 
     def __str__(self) -> str:
         return f"{self.subject_kind} {self.subject_id} from {self.seq}"

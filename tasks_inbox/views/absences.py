@@ -20,9 +20,10 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.people import absences
 from engine.services.people.absence_work import assign_open_tasks, open_work, templates_of
+from engine.services.tasks.colleagues import MOST_PEOPLE
 from tasks_inbox.decorators import LONGEST_LINE, InboxRequest, inbox_page, toast
 from tasks_inbox.presenters.away import preview_of
-from tasks_inbox.presenters.task_actions import MOST_PEOPLE
+from tasks_inbox.presenters.standing_in import absent_people
 from workflowplatform.accounts.models import Absence, Role, User
 
 MOST_SHOWN = 50
@@ -223,7 +224,7 @@ def _page(
         "rows": _shown(request, rows),
         "saved": saved,
         "preview": preview_of(request.actor, looked_at) if looked_at else None,
-        "stands_in": absences.standing_in(request.actor),
+        "absent": absent_people(request.actor),
     }
     return render(request, "inbox/away.html", context, status=status or (400 if refusal else 200))
 

@@ -1,5 +1,6 @@
 """The page of a task, the same for every reader and after every refusal, and what one does there: claim, release, complete."""
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -31,6 +32,7 @@ from tasks_inbox.pending_answers import kept_in, remember
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
 from tasks_inbox.presenters.files import ShownFile, shown_files
+from tasks_inbox.presenters.hand_over import HandOver, hand_over_of, opened
 from tasks_inbox.presenters.live import state_of
 from tasks_inbox.presenters.prev_next import (
     HEADING,
@@ -39,7 +41,14 @@ from tasks_inbox.presenters.prev_next import (
     neighbours_of,
     task_address,
 )
-from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
+from tasks_inbox.presenters.task_actions import (
+    acts_for,
+    files_of,
+    is_snoozed,
+    points_of,
+    snooze_choices,
+    waiting_context,
+)
 from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
@@ -120,8 +129,12 @@ def task_page(
     status: int = 200,
     notice: Any = None,
     theirs: TaskDraft | None = None,
+    change: Callable[[HandOver | None], HandOver | None] = lambda shown: shown,
 ) -> HttpResponse:
-    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with."""
+    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with.
+
+    `change` puts what was sent into the dialog by which the task is handed over.
+    """
     actor = request.actor
     pending = _pending(request, task)
     if notice is None and pending is not None and pending.refused_at is not None:
@@ -152,12 +165,13 @@ def task_page(
         "shows_form": may_fill,
         "rejecting": [outcome for outcome in task.outcomes if outcome.get("reject")],
         "whose": whose(actor.person_id),
-        "acts": acts_for(actor, task, may_act=may_act),
+        "acts": (acts := acts_for(actor, task, may_act=may_act)),
+        "hand": change(hand_over_of(actor, task, acts)),
         "snoozed": is_snoozed(task),
         "moments": snooze_choices(),
         "mine": mine,
         "absent": access.mandate_of(actor, task) if may_act else None,
-        "question": task.questions.filter(ended_at__isnull=True).first() if task.waiting_since else None,
+        **waiting_context(task),
         "over": over_words(task) if task.is_over else "",
         "pending": pending,
         "points": points_of(task, _just_ticked(request)),
@@ -250,7 +264,7 @@ def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
     task = access.task_of(request.actor, task_id)
     kept = take_kept_answer(request, request.actor.person_id)
     if kept is None or task.is_over:
-        return task_page(request, task)
+        return task_page(request, task, change=lambda shown: opened(shown, request.GET.get("hand_over", "")))
     return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())
 
 

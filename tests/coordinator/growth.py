@@ -11,6 +11,9 @@ from workflowplatform.servers.postgres import ROLE, SUPERUSER
 INSTANCE = "md5('instance' || n)::uuid"
 TASK = "md5('task' || n)::uuid"
 OWN_ID = "gen_random_uuid()"
+BEGAN = "extract(epoch FROM timestamp '2021-01-05' + mod(n, 36) * interval '1 month')"
+OF_A_MONTH = f"(lpad(to_hex(({BEGAN} * 1000)::bigint + n), 12, '0') || '7000' || lpad(to_hex(n), 16, '8'))::uuid"
+"""An id of one of 36 months that are over."""
 
 GROWN: dict[str, dict[str, str]] = {
     "wf_people": {
@@ -35,6 +38,9 @@ GROWN: dict[str, dict[str, str]] = {
     "wf_places": {"instance_id": INSTANCE, "key": "'door-' || n"},
     "wf_signal_receipts": {"id": OWN_ID, "instance_id": INSTANCE},
     "wf_kept_signals": {"id": OWN_ID, "key": "'K-' || n"},
+    "wf_audit": {"subject_kind": "'instance'", "subject_id": OF_A_MONTH},
+    "wf_task_events": {"id": OWN_ID, "task_id": OF_A_MONTH},
+    "wf_task_comments": {"id": OWN_ID, "task_id": TASK, "instance_id": INSTANCE},
 }
 """The tables, and what tells a copy from its model: an expression over `n` for each column that does."""
 
@@ -70,6 +76,34 @@ def _copies(own: psycopg.Connection[tuple[object, ...]], table: str, changes: di
     )
 
 
+LEAVES = """
+SELECT coalesce(pg_partition_root(oid), oid)::regclass::text, oid::regclass::text FROM pg_class
+WHERE relkind = 'r' AND coalesce(pg_partition_root(oid), oid) = ANY (%s::regclass[])
+"""
+
+
+def _leaves() -> list[tuple[str, str]]:
+    """Return the tables with their partitions: a table without any is its own."""
+    with owner() as own:
+        return own.execute(LEAVES, [list(GROWN)]).fetchall()  # type: ignore[return-value]
+
+
+@contextmanager
+def past_months(number: int) -> Iterator[None]:
+    """Have partitions of so many months that are over."""
+    with owner() as own:
+        for month in range(number):
+            for root, parent, key in (
+                ("wf_audit", "wf_audit_cases", "subject_id"),
+                ("wf_task_events", "wf_task_events", "task_id"),
+            ):
+                began = f"{2021 + month // 12}-{month % 12 + 1}-01"
+                own.execute("SELECT wf_make_month(%s, %s, %s, %s)", [root, parent, key, began])
+        yield
+        while own.execute("SELECT wf_drop_month()").fetchone() != (None,):
+            pass
+
+
 def analyze() -> None:
     """Let the planner know the tables as they are."""
     with owner() as own:
@@ -81,9 +115,9 @@ def forget_statistics() -> None:
     """Let the planner know nothing but the size of the files."""
     known = connection.get_connection_params()
     with psycopg.connect(host=known["host"], dbname=known["dbname"], user=SUPERUSER, autocommit=True) as superuser:
-        for table in GROWN:
-            superuser.execute("DELETE FROM pg_statistic WHERE starelid = %s::regclass", [table])
-            superuser.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = %s::regclass", [table])
+        tables = [*GROWN, *(leaf for _, leaf in _leaves())]
+        superuser.execute("DELETE FROM pg_statistic WHERE starelid = ANY (%s::regclass[])", [tables])
+        superuser.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid = ANY (%s::regclass[])", [tables])
 
 
 def rest() -> None:
@@ -92,7 +126,7 @@ def rest() -> None:
     It would tell the planner what a test wants it not to know; and how much free space a small table has changes its plans.
     """
     with owner() as own:
-        for table in GROWN:
+        for _, table in _leaves():
             own.execute(f"VACUUM FULL {table}")
             own.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
 

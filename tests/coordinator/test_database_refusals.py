@@ -242,7 +242,8 @@ CARRYING = """
 SELECT c.relname, a.attname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 JOIN pg_attribute t ON t.attrelid = c.oid AND t.attname = 'tenant_id' AND t.attnum = ANY (k.conkey)
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (k.conkey) AND a.attname <> 'tenant_id'
-WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace AND cardinality(k.conkey) = 2
+WHERE k.contype = 'f' AND NOT c.relispartition AND c.relnamespace = current_schema()::regnamespace
+  AND cardinality(k.conkey) = 2
 """
 
 

@@ -18,7 +18,7 @@ from workflowplatform.servers.up import Product
 
 DEVSERVER = (sys.executable, "-m", "workflowplatform.servers.devserver", "--data")
 TABLES = """
-SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^wf_'
+SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relname ~ '^wf_'
   AND relname NOT IN ('wf_host_locks', 'wf_audit_roots', 'wf_sign_in_tallies')
 """
 OPEN = """

@@ -2,7 +2,8 @@
 and views.
 
 All of it is read from PostgreSQL's catalogue, not from the migrations: the page shows what their sum has left. It is ordered by
-name and does not depend on object ids or on the names of roles, so that every migrated database gives the same.
+name and does not depend on object ids or on the names of roles, so that every migrated database gives the same. Partitions are
+left out: they have what their table has, and which there are depends on the day.
 """
 
 import re
@@ -38,7 +39,7 @@ SELECT c.relname, quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.att
   || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-WHERE c.relkind IN ('r', 'p') AND c.relnamespace = {OUR_SCHEMA} ORDER BY c.relname, a.attnum
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = {OUR_SCHEMA} ORDER BY c.relname, a.attnum
 """
 CONSTRAINTS = f"""
 SELECT c.relname, 'CONSTRAINT ' || quote_ident(o.conname) || ' ' || pg_get_constraintdef(o.oid, true)
@@ -47,8 +48,12 @@ WHERE c.relnamespace = {OUR_SCHEMA} AND o.contype IN ('c', 'f', 'p', 'u', 'x')
 ORDER BY c.relname, array_position('{{p,u,x,f,c}}'::"char"[], o.contype), o.conname
 """
 """Rules for NULL are left out here: they are part of a column, and a constraint of their own only since PostgreSQL 18."""
+PARTED = f"""
+SELECT c.relname, ' PARTITION BY ' || pg_get_partkeydef(c.oid) FROM pg_class c
+WHERE c.relkind = 'p' AND NOT c.relispartition AND c.relnamespace = {OUR_SCHEMA}
+"""
 INDEXES = f"""
-SELECT c.relname, pg_get_indexdef(x.indexrelid, 0, true)
+SELECT c.relname, replace(pg_get_indexdef(x.indexrelid, 0, true), ' ON ONLY ', ' ON ')
 FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class named ON named.oid = x.indexrelid
 WHERE c.relnamespace = {OUR_SCHEMA} AND x.indisvalid AND NOT EXISTS (
   SELECT FROM pg_constraint o WHERE o.conindid = x.indexrelid AND o.conrelid = c.oid AND o.contype IN ('p', 'u', 'x'))
@@ -67,7 +72,7 @@ FROM pg_class c WHERE c.relkind = 'v' AND c.relnamespace = {OUR_SCHEMA} ORDER BY
 SECURITY = f"""
 SELECT c.relname, 'ALTER TABLE ' || quote_ident(c.relname) || ' ENABLE ROW LEVEL SECURITY'
   || CASE WHEN c.relforcerowsecurity THEN ', FORCE ROW LEVEL SECURITY' ELSE '' END
-FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = {OUR_SCHEMA} AND c.relrowsecurity
+FROM pg_class c WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = {OUR_SCHEMA} AND c.relrowsecurity
 """
 POLICIES = f"""
 SELECT c.relname, 'CREATE POLICY ' || quote_ident(p.polname) || ' ON ' || quote_ident(c.relname)
@@ -110,11 +115,11 @@ class _Catalogue:
             yield "" if is_public else f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;\n"
 
     def tables(self) -> Iterator[str]:
-        columns, constraints = self._by_table(COLUMNS), self._by_table(CONSTRAINTS)
+        columns, constraints, parted = (self._by_table(asked) for asked in (COLUMNS, CONSTRAINTS, PARTED))
         others = [self._by_table(asked) for asked in (INDEXES, TRIGGERS, SECURITY, POLICIES)]
         for table in sorted(columns):
             inside = ",\n  ".join([*columns[table], *constraints[table]])
-            yield f"CREATE TABLE {table} (\n  {inside}\n);"
+            yield f"CREATE TABLE {table} (\n  {inside}\n){''.join(parted[table])};"
             yield from (f"{statement};" for kind in others for statement in kind[table])
             yield ""
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 class Command(BaseCommand):
     help = (
-        "Measure W1, W2, W3, latency, scale, memory and the inbox on private servers; compare with others side by side: "
+        "Measure W1, W2, W3, latency, scale, growth, memory and the inbox on private servers; compare with others side by side: "
         "bench peers; or run the fault trials: bench faults."
     )
     requires_system_checks = []

@@ -26,6 +26,7 @@ BY_AGE = {
     "start_drafts": "drafts of start forms",
     "bulk_reports": "results of bulk actions",
     "rates": "rates",
+    "months": "months of audit and events",
     "files": "files",
 }
 """What is deleted by its age, whatever the rules say, in words."""

@@ -49,6 +49,7 @@ from engine.models import (
     StartDraft,
     Template,
 )
+from engine.services.retention.months import sweep_months
 from engine.services.tasks.attachments import files_of, remove_files, sweep_files
 from engine.services.tasks.bulk_reports import KEPT_FOR as BULK_REPORTS_KEPT
 from workflowplatform.accounts.actor import Actor, operator_actor
@@ -144,6 +145,8 @@ class Swept:
     bulk_reports: int = 0
     """Results of bulk actions in the inbox, after 30 days."""
     rates: int = 0
+    months: int = 0
+    """Partitions of the audit and of task events that were dropped, because their month is over and nothing in them is left."""
     files: int = 0
     """Files of attachments that went; a dry run does not look for them."""
 
@@ -207,6 +210,7 @@ def apply_retention(*, tenant: Tenant | None = None, dry_run: bool = False, prog
         for each in [tenant] if tenant else Tenant.objects.order_by("name"):
             _walk(sweep_tenant(each, swept, lock=lock, progress=progress))
         _walk(sweep_house(swept, lock=lock))
+        swept.months = 0 if dry_run else len(list(sweep_months(lock)))
         swept.files = 0 if dry_run else sweep_files()
         return swept
 

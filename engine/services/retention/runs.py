@@ -19,6 +19,7 @@ from engine.audit.chain import Act, database_now, record
 from engine.db.host_locks import HeldLock, LockLost, acquire, holder_of
 from engine.db.transactions import announce_on_commit, in_one_transaction, is_connection_lost
 from engine.models import RetentionRule, RetentionRun
+from engine.services.retention.months import sweep_months
 from engine.services.retention.purge import (
     LOCK,
     Purged,
@@ -103,6 +104,8 @@ def _shares(lock: HeldLock, *, daily: bool) -> Generator[None, None, None]:
         if daily:
             yield from sweep_house(swept, lock=lock, size=10 * SHARE)
             acquire(DAILY, seconds=DAY.total_seconds())
+            for _ in sweep_months(lock):
+                yield
     finally:
         lock.release()
 
