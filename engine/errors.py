@@ -45,6 +45,12 @@ class Conflict(WorkflowError):
     code = "status"
 
 
+class Unreadable(Conflict):
+    """What is stored has a shape that no release of this code writes; the message names what and where."""
+
+    code = "unreadable"
+
+
 class Invalid(WorkflowError):
     """Invalid request; one entry per field."""
 

@@ -84,19 +84,6 @@ def tables_emptied_quickly() -> Generator[None, None, None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def everybody_is_the_application(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Connect as the application's role in all tests, where the runner asks for that: behind the wall that the product has."""
-    if "WORKFLOW_TEST_AS_APPLICATION" not in os.environ:
-        yield
-        return
-    from tests.application import as_application
-
-    request.getfixturevalue("django_db_setup")
-    with request.getfixturevalue("django_db_blocker").unblock(), as_application():
-        yield
-
-
 @pytest.fixture(autouse=True)
 def language_and_zone_forgotten() -> Generator[None, None, None]:
     """Forget whose language and zone the last page was drawn in: the next test may draw one without a request."""

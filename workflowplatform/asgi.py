@@ -13,11 +13,18 @@ try:
 except CannotStart as refusal:
     raise SystemExit(str(refusal)) from None
 
-from engine.services.templates.startup_validation import Unfit, require_fit_to_serve  # the apps are loaded by now
+from engine.conf import conf  # the apps are loaded by now
+from engine.services.templates.startup_validation import Unfit, require_fit_to_serve
 from engine.streaming.asgi import Streams
 from workflowplatform.http.sync_asgi_handler import SyncASGIHandler
 
 application = Streams(SyncASGIHandler())
+
+
+def most_bytes() -> int:
+    """Return how much memory a process that serves this may hold; 0: any."""
+    return conf.web_memory * 1024**2
+
 
 try:
     require_fit_to_serve()

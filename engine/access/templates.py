@@ -8,10 +8,11 @@ from django.utils.translation import gettext
 from engine.access.levels import LEVEL_NAMES, require_level
 from engine.access.task_rules import either
 from engine.errors import Conflict, NotFound, Refused, WorkflowError
+from engine.kernel.language.stored_definitions import UNREADABLE
 from engine.kernel.transitions import VersionStatus
 from engine.models import Template, TemplateVersion
 from engine.models.status_labels import status_word
-from engine.models.template import VersionQuerySet
+from engine.models.template import VersionQuerySet, cannot_be_read
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_AUTHOR, TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Role
@@ -68,7 +69,10 @@ def startable_versions(actor: Actor) -> list[TemplateVersion]:
 
 def refuse_start(actor: Actor, version: TemplateVersion, held_roles: set[str]) -> Refused | None:
     """Return the rule that forbids the actor to start this version, or None."""
-    starters = (version.canonical or {}).get("starters") or {}
+    canonical = version.canonical or {}
+    if UNREADABLE in canonical:
+        return Refused(cannot_be_read(canonical[UNREADABLE]), code="unreadable")
+    starters = canonical.get("starters") or {}
     floor = int(starters.get("min_level") or TO_OPERATE)
     roles = set(starters.get("roles") or ())
     if actor.level < floor:

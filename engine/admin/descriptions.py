@@ -28,6 +28,7 @@ ACTS: dict[str, str] = {
     "stop_bulk_act": "stopped the bulk operation {new[action]}, {new[count]} not done",
     "create_role": "added the role {new[name]}",
     "rename_role": "renamed the role {new[name]}",
+    "mark_role": "changed whether the role {new[name]} is confidential",
     "create_person": "added this person with level {new[level]}",
     "invite_person": "sent an invitation to {new[email]}",
     "change_details": "changed the details",

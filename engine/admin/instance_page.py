@@ -13,11 +13,13 @@ from engine import access
 from engine.admin.descriptions import rows_of_value
 from engine.admin.permissions import actor_of
 from engine.diagram.step_names import label_of, outcome_text
+from engine.errors import Unreadable
 from engine.kernel.signals import SignalType
 from engine.models import DeadLetter, Effect, Instance, RuntimeState, Signal, SignalReceipt, StepRun, Task
 from engine.presentation.narrative import timeline
 from engine.presentation.narrative.status_summary import summary_of
 from engine.presentation.narrative.step_outline import WORDS, Step, outline_of, steps_by_id
+from engine.runtime.claims import read_snapshot
 from engine.services.templates.diagrams import inline_diagram
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.database.stored_json import object_in, objects_in
@@ -188,6 +190,11 @@ def _engine(request: HttpRequest, actor: Actor, instance: Instance, steps: Mappi
     runtime = RuntimeState.objects.filter(tenant_id=actor.tenant_id, pk=instance.pk).first()
     if runtime is None:
         return {"wf_runtime": None}
+    unreadable = ""
+    try:
+        read_snapshot(runtime.snapshot or {})
+    except Unreadable as refusal:
+        unreadable = refusal.message
     written = json.dumps(runtime.snapshot, indent=2, ensure_ascii=False)
     return {
         "wf_runtime": runtime,
@@ -195,6 +202,7 @@ def _engine(request: HttpRequest, actor: Actor, instance: Instance, steps: Mappi
         "wf_frames": objects_in(object_in(runtime.snapshot).get("frames")),
         "wf_snapshot": written[:MOST_SNAPSHOT],
         "wf_cut": len(written) > MOST_SNAPSHOT,
+        "wf_unreadable": unreadable,
     }
 
 

@@ -55,7 +55,6 @@ REOPEN = Button(
 class TaskAdmin(TenantAdmin):
     visible = staticmethod(access.visible_tasks)
     list_display = ("words", "state_label", "awaits", "due", "instance")
-    due = moment_column("due_at", "Due")
     list_filter = ("status", "priority", "assignee")
     search_fields = ("title", "business_reference", "step")
     ordering = ("-id",)
@@ -89,6 +88,10 @@ class TaskAdmin(TenantAdmin):
     @display(description="Status", label=TASK_LABELS, ordering="status")
     def state_label(self, task: Task) -> str:
         return task.status
+
+    @display(description="Due", ordering="due_at")
+    def due(self, task: Task) -> str:
+        return "clock paused" if task.is_paused else moment_words(task.due_at)
 
     @display(description="For")
     def awaits(self, task: Task) -> str:

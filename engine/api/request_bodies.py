@@ -28,6 +28,7 @@ LONGEST_SOURCE = 1_000_000
 LONGEST_SECRET = 10_000
 MOST_NAMED, LONGEST_NAME = 50, 200
 """How many unknown fields an answer names, and how much of each name."""
+CONFIDENTIAL = "A deputy gets its work only if the absent person chooses it."
 MOST_ENTRIES = 200
 """How many acts or signals one simulation may name."""
 
@@ -372,7 +373,10 @@ class ResetBody(Body):
 
 
 class RoleBody(Body):
-    title = Text(allow_blank=True, max_length=200)
+    """What is to change of a role; what is left out stays."""
+
+    title = Text(required=False, allow_blank=True, max_length=200)
+    confidential = Flag(required=False, help_text=CONFIDENTIAL)
 
 
 class ErasureBody(Body):
@@ -388,6 +392,7 @@ class ErasureBody(Body):
 class NewRoleBody(Body):
     name = Text(max_length=63)
     title = Text(required=False, allow_blank=True, max_length=200)
+    confidential = Flag(required=False, help_text=CONFIDENTIAL)
 
 
 class NewTokenBody(Body):

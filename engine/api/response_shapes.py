@@ -258,6 +258,7 @@ class ErasedSerializer(Rows):
 class RoleSerializer(Rows):
     name = serializers.CharField()
     title = serializers.CharField()
+    confidential = serializers.BooleanField()
 
 
 class TokenSerializer(Rows):

@@ -125,6 +125,8 @@ class TaskSerializer(Rows):
     details = serializers.SerializerMethodField()
     priority = serializers.CharField(source="priority_name")
     due_at = Moment(allow_null=True)
+    clock_paused_at = Moment(allow_null=True)
+    clock_resumes_at = Moment(allow_null=True)
     follow_up_at = Moment(allow_null=True)
     sla_at = Moment(allow_null=True)
     checklist = serializers.ListField(source="checklist_points")

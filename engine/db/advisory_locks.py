@@ -2,8 +2,6 @@
 
 A name is put together from its parts, so that two uses never share a lock by accident. Locks that are taken together are taken in
 the order of their names: two transactions cannot wait for each other.
-
-Only `migrate` locks by a number: two releases must know the same lock.
 """
 
 from django.db import connection

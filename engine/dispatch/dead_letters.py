@@ -23,6 +23,7 @@ from engine.conf import conf
 from engine.db.transactions import in_one_transaction
 from engine.dispatch.signal_decoder import SIGNALS_A_SLICE, Malformed
 from engine.dispatch.worker_board import Board
+from engine.errors import Unreadable
 from engine.kernel.errors import KernelError
 from engine.kernel.signals import SignalType
 from engine.kernel.snapshot import UnreadableSnapshot
@@ -121,7 +122,7 @@ def vanished(attempts: int) -> Vanished:
     return Vanished(f"{attempts} workers took it up and none came back")
 
 
-HOPELESS = (Malformed, KernelError, UnreadableSnapshot, TemplateVersion.DoesNotExist)
+HOPELESS = (Malformed, KernelError, Unreadable, UnreadableSnapshot, TemplateVersion.DoesNotExist)
 """What no second attempt can fix: the signal, the snapshot or the definition cannot be read."""
 
 

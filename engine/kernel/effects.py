@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from engine.kernel.signals import Json, SignalType
 from engine.kernel.snapshot import Snapshot
@@ -194,6 +194,34 @@ class ChangeTask:
     """Whether the SLA was missed."""
 
 
+class Pause(Protocol):
+    """The time for which a clock was paused: engine.kernel.timing.pauses."""
+
+    def move(self, due: datetime) -> datetime:
+        """Return when something is due after it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PauseClock:
+    """The clock of an open task is paused: nothing is due until it runs again, which it does at `until` by itself."""
+
+    token: int
+    step: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeClock:
+    """The clock of an open task runs again; what it promises moves by the pause."""
+
+    token: int
+    step: str
+    pause: Pause
+    ran_out: bool = False
+    """Whether the pause took as long as its author allows, and the question is still open."""
+
+
 @dataclass(frozen=True, slots=True)
 class BarPeople:
     """The people whom four eyes now exclude from an open task, because they took part in a step that it names."""
@@ -203,7 +231,9 @@ class BarPeople:
     excluded: tuple[str, ...]
 
 
-Effect = Emit | StartChild | CancelChild | MakeCallLater | NotifyPeople | ChangeTask | BarPeople
+Effect = (
+    Emit | StartChild | CancelChild | MakeCallLater | NotifyPeople | ChangeTask | BarPeople | PauseClock | ResumeClock
+)
 
 
 @dataclass(frozen=True, slots=True)

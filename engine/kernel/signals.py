@@ -107,6 +107,20 @@ class TaskReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockPaused:
+    """A person asked a question about a task whose author lets its clock pause meanwhile."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockResumed:
+    """The question was answered or withdrawn: the clock of its task runs again."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSkipped:
     """A person skipped a task whose author allows that: the step ends without a result."""
 
@@ -198,6 +212,8 @@ Event = (
     | CallFailed
     | TaskClaimed
     | TaskReleased
+    | ClockPaused
+    | ClockResumed
     | TaskSkipped
     | TaskRedone
     | NamedSignal

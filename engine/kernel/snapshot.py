@@ -6,7 +6,7 @@ iteration keys, never list indexes. What the interpreter changes is its own copy
 frames); what it returns is never touched again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,6 +163,8 @@ class Snapshot:
         reader = READERS.get(version) if isinstance(version, int) else None
         if reader is None:
             raise UnreadableSnapshot(f"snapshot schema {version!r} is not known to this release")
+        if odd := next(_odd_places(stored), ""):
+            raise UnreadableSnapshot(f"snapshot of schema {version} has another shape at {odd}")
         try:
             return reader(stored)
         except (KeyError, TypeError, AttributeError) as problem:
@@ -182,6 +184,25 @@ def _filled(**values: Json) -> dict[str, Json]:
 
 
 _POINTER = ("entryPointKind", "taskName", "branchPath", "nextStepIndex", "iteration")
+
+
+_SHAPE: Mapping[str, type] = {
+    **dict.fromkeys(("status", "now"), str),
+    "nextFrame": int,
+    **dict.fromkeys(("workflowState", "results", "stepStatus", "mutexes", "people", "received", "occurrences"), dict),
+    **dict.fromkeys(
+        ("earlySignals", "continuationBuffer", "ownSignals", "undoable", "frames", "waits", "subWorkflowFrames"), list
+    ),
+}
+"""What every stored schema so far holds under these keys, where it has them."""
+
+
+def _odd_places(stored: Mapping[str, Json]) -> Iterator[str]:
+    """Name the parts that have another shape than the machine writes."""
+    yield from (key for key, kind in _SHAPE.items() if not isinstance(stored.get(key, kind()), kind))
+    for part, number in (("frames", "n"), ("waits", "token")):
+        numbers = (one.get(number) if isinstance(one, dict) else None for one in stored.get(part, ()))
+        yield from (f"{part}.{place}" for place, one in enumerate(numbers) if not isinstance(one, int))
 
 
 def _read_v1(stored: Mapping[str, Json]) -> Snapshot:

@@ -12,7 +12,7 @@ EVENTS = "CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS wf_task_events_before_k
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = (("engine", "0114_lists_of_people"),)
+    dependencies = (("engine", "0120_paused_clock"),)
 
     operations = (
         migrations.RunSQL(CHAIN, "DROP INDEX CONCURRENTLY IF EXISTS wf_audit_before_chain"),

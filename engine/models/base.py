@@ -8,6 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.types.json import Json
 
 from workflowplatform.accounts.models import Tenant
+from workflowplatform.database.stored_json import object_in, plain_column
 from workflowplatform.ids import uuid7
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -27,6 +28,22 @@ class OrderedJSONField(models.JSONField):
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
         """Hand the value over as text in its own order."""
         return None if value is None else Json(value)
+
+
+class ObjectField(OrderedJSONField):
+    """One object, whatever the column holds: any other value is its only entry."""
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        """Return what was read in the shape that every reader gets."""
+        read = super().from_db_value(value, expression, connection)
+        return read if read is None else self.shaped(read)
+
+    def shaped(self, read: Any) -> Any:
+        """Return an object as it is, and anything else inside one."""
+        return object_in(read, "value")
+
+    def deconstruct(self) -> Any:
+        return plain_column(super().deconstruct(), OrderedJSONField)
 
 
 class TransactionField(models.Field):  # type: ignore[type-arg]

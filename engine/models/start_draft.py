@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from engine.models.base import IdRow, OrderedJSONField
+from engine.models.base import IdRow, ObjectField
 from engine.models.instance import Instance
 from engine.models.template import Template
 
@@ -16,7 +16,7 @@ class StartDraft(IdRow):
     )
     owner_id = models.UUIDField()
     number = models.CharField(max_length=64)
-    values = OrderedJSONField(default=dict)
+    values = ObjectField(default=dict)
     saved_at = models.DateTimeField()
 
     class Meta:

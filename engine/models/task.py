@@ -6,11 +6,13 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, Value
+from django.utils.translation import gettext as _
 
 from engine.kernel.effects import PRIORITIES
+from engine.kernel.language.stored_definitions import UNREADABLE, form_misfit
 from engine.kernel.tasks.rules import FOUR_EYES, NO_RULES, NOT_INSIDE, ChecklistPoint, TaskRules, undo_seconds
 from engine.kernel.transitions import OPEN_TASK, TaskStatus
-from engine.models.base import OrderedJSONField, PartIdRow, PartRow
+from engine.models.base import ObjectField, OrderedJSONField, PartIdRow, PartRow
 from engine.models.instance import Instance
 from engine.models.template import TemplateVersion
 from workflowplatform.accounts.models import User
@@ -34,6 +36,16 @@ class OutcomesField(OrderedJSONField):
 
     def deconstruct(self) -> Any:
         return plain_column(super().deconstruct(), OrderedJSONField)
+
+
+class FormField(ObjectField):
+    """The JSON Schema of an answer. In place of one that cannot be drawn readers get one that takes no answer, and says why."""
+
+    def shaped(self, read: Any) -> Any:
+        """Take what fits as it is."""
+        place = form_misfit(read)
+        words = _("The stored form of this task can't be read: %(place)s has another shape.") % {"place": place}
+        return {"type": "object", "properties": {}, "not": {}, UNREADABLE: words} if place else read
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
@@ -67,7 +79,7 @@ class Task(PartIdRow):
     description = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
     payload = OrderedJSONField(default=dict)
-    form = OrderedJSONField(default=dict)
+    form = FormField(default=dict)
     outcomes = OutcomesField(default=list)
     columns = OrderedJSONField(default=dict)
     comment_rule = models.CharField(max_length=10, default="optional")
@@ -113,6 +125,13 @@ class Task(PartIdRow):
         max_length=100, blank=True, default="", db_default="", help_text="The person who was asked for information."
     )
     waiting_since = models.DateTimeField(null=True, blank=True)
+    clock_paused_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when its clock is paused; it is due at no time until it runs again."
+    )
+    clock_due_at = models.DateTimeField(null=True, blank=True, help_text="When it was due as its clock was paused.")
+    clock_resumes_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its clock runs again at the latest, where the author limits a pause."
+    )
     business_reference = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     priority = models.PositiveSmallIntegerField(default=1, choices=list(enumerate(PRIORITIES)))
     due_at = models.DateTimeField(null=True, blank=True)
@@ -185,6 +204,11 @@ class Task(PartIdRow):
         return TaskStatus(self.status) not in OPEN_TASK
 
     @property
+    def is_paused(self) -> bool:
+        """Return whether its clock is paused because a question about it is open."""
+        return self.clock_paused_at is not None and not self.is_over
+
+    @property
     def is_being_sent(self) -> bool:
         """Return whether an answer was given that is sent in a moment; until then nobody else answers."""
         return self.answer_due_at is not None and not self.is_over
@@ -229,6 +253,11 @@ class Task(PartIdRow):
         chosen = self.outcome_named(outcome) if outcome else self.outcomes[0] if len(self.outcomes) == 1 else None
         said = (chosen or {}).get("undo"), self.rules.undo
         return undo_seconds(*said, tenant=self.tenant.undo_seconds if said == (None, None) else None)
+
+    @property
+    def is_decision(self) -> bool:
+        """Return whether its author marks an answer to it as a rejection."""
+        return any(outcome.get("reject") for outcome in self.outcomes)
 
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)

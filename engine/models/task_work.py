@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from engine.models.base import IdRow, OrderedJSONField, PartIdRow
+from engine.models.base import IdRow, ObjectField, PartIdRow
 from engine.models.instance import Instance
 from engine.models.task import Task
 from engine.models.template import Template
@@ -18,7 +18,7 @@ class TaskDraft(PartIdRow):
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drafts", db_constraint=False, db_index=False)
     owner_id = models.UUIDField(null=True, blank=True)
-    values = OrderedJSONField(default=dict)
+    values = ObjectField(default=dict)
     outcome = models.CharField(max_length=100, blank=True)
     comment = models.TextField(blank=True)
     saved_by_name = models.CharField(max_length=100)
@@ -47,7 +47,7 @@ class PendingAnswer(PartIdRow):
     batch_id = models.UUIDField()
     """Answers that were given together are taken back together."""
     outcome = models.CharField(max_length=100)
-    values = OrderedJSONField(default=dict)
+    values = ObjectField(default=dict)
     comment = models.TextField(blank=True)
     ticked = models.JSONField(default=list)
     form_hash = models.CharField(max_length=64)
@@ -147,6 +147,7 @@ class TaskQuestion(IdRow):
     asked_of_name = models.CharField(max_length=100)
     asked_at = models.DateTimeField()
     opened_at = models.DateTimeField(null=True, blank=True)
+    reminded_at = models.DateTimeField(null=True, blank=True, help_text="When its person was reminded last.")
     answer = models.TextField(blank=True)
     answered_by_name = models.CharField(max_length=100, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was answered or withdrawn.")

@@ -1,10 +1,14 @@
 """Templates: what authors write, in numbered versions."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
+from engine.kernel.language.stored_definitions import misfit, stand_in
 from engine.kernel.transitions import VersionStatus
-from engine.models.base import IdRow, OrderedJSONField, PartIdRow
+from engine.models.base import IdRow, ObjectField, PartIdRow
 from workflowplatform.accounts.models import AuditedSubject
 from workflowplatform.database.stored_json import TextsField
 
@@ -30,6 +34,20 @@ class Template(IdRow, AuditedSubject):
 
     def __str__(self) -> str:
         return self.title or self.name
+
+
+class DefinitionField(ObjectField):
+    """A canonical definition. In place of one that cannot be read every reader gets one step, which says so."""
+
+    def shaped(self, read: Any) -> Any:
+        """Take what fits as it is."""
+        place = misfit(read)
+        return stand_in(place, cannot_be_read(place)) if place else read
+
+
+def cannot_be_read(place: str) -> str:
+    """Return the sentence that a stored definition cannot be read, and where."""
+    return _("The stored definition of this version can't be read: %(place)s has another shape.") % {"place": place}
 
 
 class VersionQuerySet(models.QuerySet["TemplateVersion"]):
@@ -61,7 +79,7 @@ class TemplateVersion(PartIdRow):
         max_length=10, choices=[(status.value, status.value) for status in VersionStatus], default=VersionStatus.DRAFT
     )
     source = models.TextField(help_text="YAML")
-    canonical = OrderedJSONField(null=True, blank=True, editable=False)
+    canonical = DefinitionField(null=True, blank=True, editable=False)
     sha256 = models.CharField(max_length=64, blank=True, editable=False)
     findings = models.JSONField(default=list, blank=True, editable=False)
     revision = models.PositiveIntegerField(default=1, editable=False)

@@ -11,7 +11,8 @@ themselves are in engine.access.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -26,11 +27,11 @@ from engine.access.placeholders import placeholder_of
 from engine.audit.chain import Chain
 from engine.db.hydration import columns_of, link
 from engine.db.query_shapes import Build, Given, read_sql
-from engine.errors import NotFound, Refused
+from engine.errors import NotFound, Refused, Unreadable
 from engine.kernel.json_text import read_json
 from engine.kernel.machine.four_eyes import barred_from
-from engine.kernel.signals import InstanceFacts
-from engine.kernel.snapshot import Snapshot
+from engine.kernel.signals import InstanceFacts, Json
+from engine.kernel.snapshot import Snapshot, UnreadableSnapshot
 from engine.kernel.transitions import InstanceStatus, VersionStatus
 from engine.models import Instance, Task, Template, TemplateVersion
 from engine.runtime.commit import run_hot, run_hot_together
@@ -154,7 +155,28 @@ def _json(value: Any) -> Any:
 def _snapshot(stored: str) -> Snapshot | None:
     """Read a snapshot; an instance that waited for admission has none yet."""
     content = read_json(stored)
-    return Snapshot.from_json(content) if content else None
+    return read_snapshot(content) if content else None
+
+
+MISSHAPEN = (UnreadableSnapshot, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What comes of walking through a value of another shape than the machine writes."""
+
+
+def read_snapshot(stored: Json) -> Snapshot:
+    """Read a snapshot, or raise why it cannot be read."""
+    with readable_or_refused():
+        return Snapshot.from_json(stored)
+
+
+@contextmanager
+def readable_or_refused() -> Iterator[None]:
+    """Turn what comes of an unreadable snapshot into a refusal: where it is read, and where a preview walks through it."""
+    try:
+        yield
+    except MISSHAPEN as problem:
+        said = problem if isinstance(problem, UnreadableSnapshot) else f"{type(problem).__name__}: {problem}"
+        message = _("The stored state of this instance can't be read: %(problem)s.") % {"problem": said}
+        raise Unreadable(message) from problem
 
 
 # What an act of a person begins with

@@ -289,6 +289,7 @@ SPECIAL: dict[str, str] = {
     "comment = coalesce(s.comment, ''), completed_at = s.completed_at, completed_by_id = s.completed_by_id, "
     "completed_by_name = s.completed_by_name, completed_for_name = coalesce(s.completed_for_name, ''), "
     "assignee_id = coalesce(s.assignee_id, t.assignee_id), "
+    "due_at = coalesce(t.due_at, t.clock_due_at), "
     "claimed_at = coalesce(t.claimed_at, s.claimed_at), answered_by = CASE WHEN t.extra ? 'several' AND s.outcome IS NOT NULL "
     "THEN t.answered_by || to_jsonb(s.completed_by_name) ELSE t.answered_by END FROM {records} "
     "WHERE {instance_id} AND {token} AND t.status IN ('open', 'claimed', 'suspended') "

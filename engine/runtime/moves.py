@@ -38,11 +38,14 @@ def resume(instance: Instance, *, actor: Actor, reason: str) -> None:
 
 def resolve_incident(instance: Instance, *, actor: Actor, reason: str) -> None:
     """Clear the error of an instance; one that stopped because of it continues, a suspended one waits to be resumed."""
-    Instance.objects.filter(pk=instance.pk).update(error=None)
-    RuntimeState.objects.filter(pk=instance.pk).update(last_error_code=None, last_error_json=None)
+    continues = instance.status == InstanceStatus.INCIDENT
+    act = Act("resume_workflow" if continues else "resolve_incident", cause=reason)
+    status = InstanceStatus.RUNNING if continues else InstanceStatus(instance.status)
+    runtime = {"last_error_code": None, "last_error_json": None}
+    _write(instance, status, act, actor, columns={"error": None}, runtime=runtime)
     instance.error = None
-    if instance.status == InstanceStatus.INCIDENT:
-        resume(instance, actor=actor, reason=reason)
+    if continues:
+        release_signals(instance)
 
 
 def raise_incident(instance: Instance, error: dict[str, Json]) -> None:
@@ -86,7 +89,8 @@ def _write(
 ) -> None:
     """Write a move everywhere it shows; the audit says from which status to which."""
     old = InstanceStatus(instance.status)
-    assert status in INSTANCE_MOVES[old], f"{old} → {status} is not a legal move"
+    is_resolved = act.action == "resolve_incident" and old == status == InstanceStatus.SUSPENDED
+    assert is_resolved or status in INSTANCE_MOVES[old], f"{old} → {status} is not a legal move"
     now = now or database_now()
     new = status if act.new is None else act.new
     record(instance, Act(act.action, cause=act.cause, old=old, new=new), actor=actor)

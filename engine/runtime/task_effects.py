@@ -15,7 +15,7 @@ from engine import access
 from engine.access.absences import away_at, is_left_alone
 from engine.access.task_rules import refuse_person
 from engine.audit.chain import Act, record
-from engine.kernel.effects import BarPeople, ChangeTask, NotifyPeople
+from engine.kernel.effects import BarPeople, ChangeTask, NotifyPeople, PauseClock, ResumeClock
 from engine.kernel.machine.idempotency_keys import bounded
 from engine.kernel.signals import SignalType
 from engine.kernel.steps.assignment import EXPERIENCE, MANAGER, choose
@@ -46,12 +46,10 @@ def carry_out_task_effects(stages: Sequence[Stage]) -> int:
     mails = 0
     for stage in stages:
         for effect in stage.result.effects:
-            if isinstance(effect, ChangeTask):
-                _change(stage, effect)
-            elif isinstance(effect, BarPeople):
-                _bar(stage, effect)
-            elif isinstance(effect, NotifyPeople):
+            if isinstance(effect, NotifyPeople):
                 mails += _notify(stage, effect)
+            elif type(effect) in EFFECTS:
+                EFFECTS[type(effect)](stage, effect)
     return mails
 
 
@@ -217,6 +215,40 @@ def _bar(stage: Stage, effect: BarPeople) -> None:
     task.save(update_fields=["excluded", "assignee", "status", "claimed_at", "follow_up_at"])
 
 
+# The clock of a task
+
+
+def _pause(stage: Stage, effect: PauseClock) -> None:
+    """Let a task be due at no time, and keep when it was: so no list calls it late and nobody is told that it is."""
+    task = _open_task(stage, effect.token)
+    if task is None:
+        return
+    stopped = {"clock_paused_at": stage.now, "clock_due_at": task.due_at, "clock_resumes_at": effect.until}
+    Task.objects.filter(pk=task.pk).update(**stopped, due_at=None)
+    _due_elsewhere(task, None)
+
+
+def _resume(stage: Stage, effect: ResumeClock) -> None:
+    task = _open_task(stage, effect.token)
+    if task is None or task.clock_paused_at is None:
+        return
+    due_at, sla_at = (at and effect.pause.move(at) for at in (task.clock_due_at, task.sla_at))
+    runs = {"clock_paused_at": None, "clock_due_at": None, "clock_resumes_at": None}
+    Task.objects.filter(pk=task.pk).update(**runs, due_at=due_at, sla_at=sla_at)
+    _due_elsewhere(task, due_at)
+    if effect.ran_out:
+        _note(stage, task, "clock_runs", {"due": due_at and due_at.isoformat()})
+
+
+def _due_elsewhere(task: Task, due_at: datetime | None) -> None:
+    """Write when a task is due where its offers are sorted by it."""
+    offers = list(TaskCandidate.objects.filter(task_id=task.pk))
+    TaskCandidate.objects.filter(task_id=task.pk).delete()
+    for offer in offers:
+        offer.due_at = due_at or NEVER
+    TaskCandidate.objects.bulk_create(offers)
+
+
 # E-mails
 
 
@@ -284,3 +316,12 @@ def _text(task: Task) -> str:
         public_address(f"/inbox/tasks/{task.pk}/"),
     ]
     return "\n".join(line for line in lines if line)
+
+
+EFFECTS: dict[type, Callable[[Stage, Any], None]] = {
+    ChangeTask: _change,
+    BarPeople: _bar,
+    PauseClock: _pause,
+    ResumeClock: _resume,
+}
+"""What is done to a task's row."""

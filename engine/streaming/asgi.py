@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.streaming.hub import hub
 from engine.streaming.listeners import Listener
+from workflowplatform.servers.web import RETIRE
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -84,11 +85,11 @@ class Streams:
                 hub.leave(ticket.listener)
 
     def _hear_of_the_end(self) -> None:
-        """End open streams when the server is told to stop: it would wait for them."""
+        """End open streams when the server is told to stop or to retire: it would wait for them."""
         if self._told_of_the_end or current_thread() is not main_thread():
             return
         self._told_of_the_end = True
-        for asked in (signal.SIGTERM, signal.SIGINT):
+        for asked in (signal.SIGTERM, signal.SIGINT, RETIRE):
             before = signal.getsignal(asked)
             if callable(before):
                 signal.signal(asked, _closing_first(before))

@@ -110,7 +110,10 @@ function take({ task }) {
   if (!task) return;
   heard.add(task);
   const place = openTask();
-  if (place?.dataset.liveId === task) lookAtTask(place);
+  if (place?.dataset.liveId === task) {
+    lookAtTask(place);
+    document.dispatchEvent(new Event("wf:task"));
+  }
   lookSoon();
 }
 

@@ -1,4 +1,4 @@
-/* Complete names behind an @ in comments. Without this module one types the name. */
+/* Complete names behind an @ in comments, and in fields that hold one name. Without this module one types the name. */
 const TYPED = /(?:^|[^\w@./+-])@([\w.@+-]{0,100})$/;
 const SOON = 120;
 
@@ -14,13 +14,21 @@ function enhance(field) {
   field.setAttribute("aria-controls", list.id);
   let timer = 0;
   let asked = 0;
+  let taken = false;
 
-  const typed = () => TYPED.exec(field.value.slice(0, field.selectionStart))?.[1];
+  const whole = field.hasAttribute("data-pick");
+  if (whole) field.setAttribute("role", "combobox");
+  const typed = () => (whole ? field.value.trim() : TYPED.exec(field.value.slice(0, field.selectionStart))?.[1]);
   const options = () => [...list.children];
   const current = () => list.querySelector("[aria-selected='true']");
 
+  function show(shown) {
+    list.hidden = !shown;
+    if (whole) field.setAttribute("aria-expanded", String(shown));
+  }
+
   function close() {
-    list.hidden = true;
+    show(false);
     field.removeAttribute("aria-activedescendant");
   }
 
@@ -31,10 +39,11 @@ function enhance(field) {
 
   function take(option) {
     const at = field.selectionStart;
-    const begin = at - typed().length;
-    field.setRangeText(`${option.dataset.name} `, begin, at, "end");
+    if (whole) field.value = option.textContent;
+    else field.setRangeText(`${option.dataset.name} `, at - typed().length, at, "end");
     close();
     field.focus();
+    taken = whole; // what was taken is not looked up again
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
@@ -53,7 +62,7 @@ function enhance(field) {
         return option;
       }),
     );
-    list.hidden = people.length === 0;
+    show(people.length > 0);
     if (people.length) choose(list.firstChild);
   }
 
@@ -61,15 +70,19 @@ function enhance(field) {
     const begun = typed();
     if (begun === undefined) return close();
     const mine = ++asked;
-    const answer = await fetch(`${field.dataset.mention}?typed=${encodeURIComponent(begun)}`).catch(() => null);
+    const asks = new URL(field.dataset.mention, window.location.href);
+    asks.searchParams.set("typed", begun);
+    const answer = await fetch(asks).catch(() => null);
     if (!answer?.ok || answer.redirected || mine !== asked || typed() !== begun) return;
     draw((await answer.json()).people);
   }
 
   field.addEventListener("input", () => {
     window.clearTimeout(timer);
+    if (taken) return (taken = false);
     timer = window.setTimeout(look, SOON);
   });
+  if (whole) show(false);
   field.addEventListener("blur", close);
   field.addEventListener("keydown", (event) => {
     if (list.hidden) return;

@@ -39,9 +39,9 @@ const ON_ARRIVAL = {
   "[data-release]": "release",
   "[data-snooze]": "snooze",
   "[data-first-outcome]": "answer",
-  "#person": "assign",
-  "#delegate": "delegate",
-  "#ask-question": "ask",
+  "#choose-assign": "assign",
+  "#choose-delegate": "delegate",
+  "#choose-ask": "ask",
   "[data-hand-over]": "hand_over",
 };
 
@@ -88,7 +88,15 @@ function openMenu(field, inside = "") {
   found.focus();
 }
 
-const handOver = () => openMenu("[data-hand-over]", ":is(select, input:not([type=hidden]))");
+/* Open the dialog on a choice; it puts the focus into its first empty field itself (menu.js). */
+function handOver(field = "[data-hand-over]") {
+  if (focusedRow()) return open(focusedRow(), field);
+  const found = document.querySelector(field);
+  if (!found) return;
+  if (found.matches("input")) found.checked = true;
+  found.closest("details[data-menu]").open = true;
+}
+
 const snooze = () => openMenu("[data-snooze]", "button");
 
 const ACTS = {
@@ -99,10 +107,10 @@ const ACTS = {
   x: () => focusedRow()?.querySelector("[data-choose]")?.click(),
   e: answer,
   m: comment,
-  h: handOver,
-  a: () => openMenu("#person"),
-  d: () => openMenu("#delegate"),
-  i: () => openMenu("#ask-question"),
+  h: () => handOver(),
+  a: () => handOver("#choose-assign"),
+  d: () => handOver("#choose-delegate"),
+  i: () => handOver("#choose-ask"),
   z: snooze,
   n: () => press("[data-next]"),
   u: () => press("[data-back]"),
@@ -161,6 +169,11 @@ const inField = (element) => element.matches("input:not([type=checkbox]), select
 
 /* Ctrl-Enter sends the form one is in: an answer from the page or its form, a comment from the field of the comment. */
 function sendByKeys(event) {
+  const handing = event.target.closest("[data-hand-over]")?.querySelector("#hand-over-form");
+  if (handing) {
+    event.preventDefault();
+    return handing.requestSubmit();
+  }
   if (popoverOpen()) return;
   const other = event.target.closest("form");
   const first = document.querySelector("[data-first-outcome]");
@@ -214,10 +227,10 @@ document.addEventListener("focusin", (event) => {
 });
 
 const ARRIVALS = {
-  "#hand_over": handOver,
-  "#assign": () => openMenu("#person"),
-  "#delegate": () => openMenu("#delegate"),
-  "#ask": () => openMenu("#ask-question"),
+  "#hand_over": () => handOver(),
+  "#assign": () => handOver("#choose-assign"),
+  "#delegate": () => handOver("#choose-delegate"),
+  "#ask": () => handOver("#choose-ask"),
   "#snooze": snooze,
   "#answer": answer,
   "#release": () => document.querySelector("[data-release]")?.focus(),

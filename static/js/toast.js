@@ -32,9 +32,9 @@ function begin(toast) {
 
 for (const toast of document.querySelectorAll("[data-toast]")) begin(toast);
 
-/* Show the toasts of an answer in place of those that are there. */
-export function show(html) {
-  const made = new DOMParser().parseFromString(html, "text/html");
+/* Show the toasts of an answer, a page or its text, in place of those that are there. */
+export function show(answer) {
+  const made = answer instanceof Document ? answer : new DOMParser().parseFromString(answer, "text/html");
   const place = document.querySelector(".wf-toasts");
   place.replaceChildren(...made.querySelectorAll("[data-toast]"));
   for (const toast of place.querySelectorAll("[data-toast]")) begin(toast);

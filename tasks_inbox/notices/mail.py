@@ -27,6 +27,7 @@ from engine.services.notifications.audience import Item, items_for
 from engine.services.notifications.preferences import Preferences, forget_bounce, note_bounce, preferences_of
 from engine.services.notifications.sending import Message, Sent
 from engine.services.tasks.mail_links import allows_link, link_token
+from engine.services.tasks.question_links import question_token
 from tasks_inbox.notices.digest import Digest, digest_for
 from tasks_inbox.notices.facts import facts_for_message
 from tasks_inbox.notices.reader import as_reader
@@ -85,14 +86,13 @@ def compose(message: Message, person: User, wishes: Preferences) -> MailContent 
 
 def _about_one(item: Item, person: User, actor: Actor) -> MailContent:
     words, shown = message_words(item), facts_for_message(item)
-    token = _token(item, person, actor)
-    path = reverse("inbox:answer", args=[token]) if token else page_path(item)
+    path = _linked_path(item, person, actor)
     context = {
         "words": words,
         "facts": [(as_words(fact.label), as_words(fact.text)) for fact in shown.facts],
         "left_out": shown.left_out,
-        "answers": bool(token),
-        "url": Link(public_address(path)),
+        "answers": bool(path),
+        "url": Link(public_address(path or page_path(item))),
         "subject": as_words(subject_of(item.instance)) if item.instance else as_words(words.heading),
         "reference": as_words(item.instance.reference or "") if item.instance else "",
         **_frame(person),
@@ -100,6 +100,15 @@ def _about_one(item: Item, person: User, actor: Actor) -> MailContent:
     subject = subject_of(item.instance) if item.instance else words.heading
     sender = _("%(who)s via Workflow") % {"who": words.sender} if words.sender else ""
     return _content("notice", subject, context, sender=sender, case=item.instance)
+
+
+def _linked_path(item: Item, person: User, actor: Actor) -> str:
+    """Return the address that answers without a sign-in: the question one was asked, else the task; "" where there is none."""
+    if item.kind == "asked":
+        token = question_token(person=person, task_id=item.row.task_id) if item.row.task_id else ""
+        return reverse("inbox:question_by_link", args=[token]) if token else ""
+    token = _token(item, person, actor)
+    return reverse("inbox:answer", args=[token]) if token else ""
 
 
 def _token(item: Item, person: User, actor: Actor) -> str:

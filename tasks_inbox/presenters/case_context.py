@@ -6,6 +6,7 @@ from typing import Any
 
 from engine import access
 from engine.errors import NotFound
+from engine.kernel.language.stored_definitions import UNREADABLE
 from engine.models import Task
 from engine.presentation.narrative.people_names import said
 from engine.presentation.narrative.step_outline import near, outline_of, steps_by_id
@@ -30,7 +31,7 @@ def case_context_of(actor: Actor, task: Task) -> dict[str, Any]:
     try:
         runs = access.step_runs_of(actor, task.instance_id)
     except NotFound:
-        return {"outline": ()}
+        return {"outline": (), "unreadable": task.form.get(UNREADABLE, "")}
     outline = outline_of(task.version.canonical, runs)
     steps = steps_by_id(outline)
     ahead = foresee(actor=actor, task=task)
@@ -40,6 +41,7 @@ def case_context_of(actor: Actor, task: Task) -> dict[str, Any]:
         "before": before_of(task, {name: step.name for name, step in steps.items()}),
         "ways": ways_of(task, ahead.outcomes, outline),
         "coming": coming_of(ahead.timers, outline),
+        "unreadable": task.form.get(UNREADABLE, "") or ahead.unreadable,
         "began": began_with(task.instance, task.version),
     }
 

@@ -1,4 +1,4 @@
-"""A list of tasks as CSV, in the reader's language, zone and way of writing: for table programs."""
+"""A list of tasks, or the load of a team, as CSV, in the reader's language, zone and way of writing: for table programs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from engine.presentation.forms.numbers import measure_text
 from engine.presentation.forms.values import shown
 from engine.presentation.narrative.people_names import name_of, names_shown, said
 from engine.services.csv_cells import csv_line
+from engine.services.insights.team_load import PersonLoad, TeamLoad
 from engine.services.tasks.list_exports import MOST_EXPORTED, exported_tasks
 from engine.services.tasks.lists import TaskList
 from tasks_inbox.presenters.filters import PRIORITY_WORDS
@@ -74,6 +75,16 @@ class ListFile:
         return [*FIELDS, *((label_of(name).replace("%", "%%"), _declared(name)) for name in self.declared)]
 
 
+def result_file(rows: Sequence[tuple[dict[str, Any], Task | None]], task_address: Callable[[Any], str]) -> bytes:
+    """Write what became of the tasks of a bulk action: one line each, in the reader's language."""
+    lines = [[_("Task"), _("Reference"), _("Result"), _("Reason"), _("Address")]]
+    for result, task in rows:
+        about = [said(task.title), task.business_reference or ""] if task else ["", ""]
+        became = [_("Not done") if result["code"] else _("Done"), result["message"]]
+        lines.append([*about, *became, task_address(result["task"])])
+    return (MARK + "".join(map(_line, lines))).encode()
+
+
 def _declared(name: str) -> Callable[[Task], str]:
     return lambda task: shown(task.columns[name]) if name in task.columns else ""
 
@@ -107,3 +118,20 @@ FIELDS: tuple[Field, ...] = (
     (gettext_lazy("Answer"), lambda task: answer_title(task) if task.outcome else ""),
 )
 """What every row says, each with its heading; declared columns follow, and the task's address."""
+
+LOAD_FIELDS: tuple[tuple[Any, Callable[[PersonLoad], Any]], ...] = (
+    (gettext_lazy("Person"), lambda load: load.person.display_name),
+    (gettext_lazy("Tasks"), lambda load: load.open),
+    (gettext_lazy("Late"), lambda load: load.late),
+    (gettext_lazy("Oldest since (%(zone)s)"), lambda load: _moment(load.oldest)),
+    (gettext_lazy("Done this week"), lambda load: load.done),
+    (gettext_lazy("Away until (%(zone)s)"), lambda load: _moment(load.away.ends_at) if load.away else ""),
+    (gettext_lazy("Deputy"), lambda load: load.away.deputy or "" if load.away else ""),
+)
+
+
+def load_as_csv(load: TeamLoad) -> str:
+    """Write the load of a team, a person a row."""
+    zone = {"zone": timezone.get_current_timezone_name()}
+    head = _line([str(heading) % zone for heading, _value in LOAD_FIELDS])
+    return MARK + head + "".join(_line([value(each) for _heading, value in LOAD_FIELDS]) for each in load.people)

@@ -6,6 +6,7 @@ The services decide; this only keeps a page from offering what they would refuse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -13,13 +14,12 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.kernel.transitions import TaskStatus
 from engine.models import Task
+from engine.services.tasks.handover import REMIND_ONCE_IN
 from engine.services.tasks.redo import can_redo
 from tasks_inbox.presenters.files import Files, rules_shown
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
-from workflowplatform.accounts.models import User
 
-MOST_PEOPLE = 200
 MORNING = 8
 
 
@@ -41,7 +41,8 @@ class Acts:
     resume: bool
     snooze: bool
     skip: bool
-    people: Sequence[User]
+    gives: bool
+    """Whether the task can be given to another person."""
     redo: bool = False
     """Whether the answered task can be done again."""
     delegate: bool = False
@@ -49,7 +50,7 @@ class Acts:
 
     @property
     def any(self) -> bool:
-        return bool(self.people) or self.suspend or self.resume or self.snooze or self.skip
+        return self.suspend or self.resume or self.snooze or self.skip
 
 
 def acts_for(actor: Actor, task: Task, *, may_act: bool) -> Acts:
@@ -64,7 +65,7 @@ def acts_for(actor: Actor, task: Task, *, may_act: bool) -> Acts:
         resume=operates and task.status == TaskStatus.SUSPENDED,
         snooze=may_act and mine,
         skip=may_act and task.allows("skip"),
-        people=list(access.people_to_give(actor, task)[:MOST_PEOPLE]) if may_give else [],
+        gives=may_give,
         delegate=may_give and may_act and mine,
         redo=can_redo(actor, task),
     )
@@ -84,6 +85,18 @@ def snooze_choices() -> list[SnoozeChoice]:
         SnoozeChoice("in_3_days", _("In 3 days"), today + timedelta(days=3)),
         SnoozeChoice("monday", _("Monday"), today + monday),
     ]
+
+
+def waiting_context(task: Task) -> dict[str, Any]:
+    """Return the question for whose answer a task waits, and what its page says of the clock."""
+    question = task.questions.filter(ended_at__isnull=True).first() if task.waiting_since else None
+    reminded = question.reminded_at if question else None
+    due, paused = task.clock_due_at, task.clock_paused_at
+    return {
+        "question": question,
+        "may_remind": reminded is None or timezone.now() - reminded >= REMIND_ONCE_IN,
+        "clock_left": due - paused if due and paused and due > paused else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def back_query(load: TeamLoad, **words: str) -> str:
 
 def people_rows(load: TeamLoad, opened: str) -> list[PersonRow]:
     """Draw each person's line."""
-    longest = max(load.most, 1)
+    longest = _longest(load)
     return [
         PersonRow(
             each,
@@ -98,6 +98,15 @@ def people_rows(load: TeamLoad, opened: str) -> list[PersonRow]:
         )
         for each in load.people
     ]
+
+
+def _longest(load: TeamLoad) -> int:
+    return max(load.most, load.limit or 0, 1)
+
+
+def limit_at(load: TeamLoad) -> float | None:
+    """Return where the dashes of the limit are, on the bars' scale."""
+    return None if load.limit is None else round(WIDE * load.limit / _longest(load), 1)
 
 
 def queue_rows(load: TeamLoad, opened: str) -> list[QueueRow]:
@@ -155,7 +164,7 @@ def sentence_of(load: TeamLoad) -> str:
     said = words % {"tasks": tasks, "n": people}
     first, last = load.people[0], load.people[-1]
     here = [each for each in load.people if each.away is None]
-    if first.open == last.open or not here:
+    if first.open == last.open or not here or here[-1] is first:
         return said
     names = {"most": first.person.display_name, "least": here[-1].person.display_name}
     return f"{said} " + _("%(most)s has the most, %(least)s has room.") % names

@@ -7,7 +7,7 @@ whose link this is. Its address is its right, so it is stored by nobody and name
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -34,6 +34,7 @@ from tasks_inbox.presenters.field_labels import answer_of
 from tasks_inbox.presenters.task_actions import points_of
 from tasks_inbox.unsent_answers import keep_for, whose
 from tasks_inbox.views.tasks import form_of, rejects
+from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
 
@@ -48,22 +49,36 @@ class State:
     is_good: bool = False
 
 
-Page = Callable[[HttpRequest, OpenedLink], HttpResponse]
+class Opened(Protocol):
+    """What is behind a link: whose it is, and as whom they act."""
+
+    @property
+    def person(self) -> User: ...
+
+    @property
+    def actor(self) -> Actor: ...
 
 
-def answer_page(view: Page) -> Callable[[HttpRequest, str], HttpResponse]:
+Kind = TypeVar("Kind", bound=Opened)
+Page = Callable[[HttpRequest, Kind], HttpResponse]
+
+
+def answer_page(open_link: Callable[[str], Kind]) -> Callable[[Page[Kind]], Callable[[HttpRequest, str], HttpResponse]]:
     """Open the link of an address, and answer in its person's tenant, language and zone; nothing of it is kept."""
 
-    @wraps(view)
-    def opened(request: HttpRequest, token: str) -> HttpResponse:
-        try:
-            link = mail_links.open_link(token)
-        except NotFound:
-            return _private(_stopped(request, None, _dead()))
-        with as_reader(link.person, language=translation.get_language()):
-            return _private(view(request, link))
+    def page(view: Page[Kind]) -> Callable[[HttpRequest, str], HttpResponse]:
+        @wraps(view)
+        def shown(request: HttpRequest, token: str) -> HttpResponse:
+            try:
+                link = open_link(token)
+            except NotFound:
+                return _private(stopped(request, None, _dead()))
+            with as_reader(link.person, language=translation.get_language()):
+                return _private(view(request, link))
 
-    return opened
+        return shown
+
+    return page
 
 
 def _private(answer: HttpResponse) -> HttpResponse:
@@ -76,19 +91,19 @@ def _private(answer: HttpResponse) -> HttpResponse:
 
 @csrf_exempt  # the address is the right to act, not a cookie that a browser adds by itself
 @require_http_methods(["GET", "HEAD", "POST"])
-@answer_page
+@answer_page(mail_links.open_link)
 def by_link(request: HttpRequest, opened: OpenedLink) -> HttpResponse:
     """Show the task of a link, or take its answer."""
-    other = _other_person(request, opened)
+    other = other_person(request, opened)
     if other is not None:
-        return _stopped(request, opened, other)
+        return stopped(request, opened, other)
     try:
         task = mail_links.task_behind(opened)
     except NotFound:
-        return _stopped(request, opened, _gone())
+        return stopped(request, opened, _gone())
     stop = _state_of(opened, task)
     if stop is not None:
-        return _stopped(request, opened, stop, task)
+        return stopped(request, opened, stop, task)
     return _send(request, opened, task) if request.method == "POST" else _form_page(request, opened, task)
 
 
@@ -101,7 +116,7 @@ def _gone() -> State:
     return State("gone", _("No longer needed"), _("This task isn’t yours to do any more. Nothing was sent."), 410)
 
 
-def _other_person(request: HttpRequest, opened: OpenedLink) -> State | None:
+def other_person(request: HttpRequest, opened: Opened) -> State | None:
     """Refuse a browser in which someone else is signed in: links are forwarded, rights are not."""
     signed_in = request.user
     if not isinstance(signed_in, User) or signed_in.pk == opened.person.pk:
@@ -139,8 +154,8 @@ def _used(opened: OpenedLink, task: Task) -> State:
     return State("answered", _("You already answered this"), words, 200, is_good=True)
 
 
-def _stopped(
-    request: HttpRequest, opened: OpenedLink | None, state: State, task: Task | None = None, *, sent: bool = False
+def stopped(
+    request: HttpRequest, opened: Opened | None, state: State, task: Task | None = None, *, sent: bool = False
 ) -> HttpResponse:
     """Show why there is nothing to do, or what was just done."""
     context: dict[str, Any] = {"state": state, "opened": opened, "task": task, "sent": sent, "sign_in": _sign_in(task)}
@@ -210,10 +225,10 @@ def _send(request: HttpRequest, opened: OpenedLink, task: Task) -> HttpResponse:
         form.take_errors(refusal.errors, within="values")
         return _form_page(request, opened, task, form, status=400)
     except NotFound:
-        return _stopped(request, opened, _gone())
+        return stopped(request, opened, _gone())
     except WorkflowError as refusal:
         return _refused(request, opened, task, refusal)
-    return _stopped(request, opened, _done(done.task), done.task, sent=True)
+    return stopped(request, opened, _done(done.task), done.task, sent=True)
 
 
 def _sent(request: HttpRequest, form: TaskForm) -> dict[str, Any]:
@@ -237,7 +252,7 @@ def _refused(request: HttpRequest, opened: OpenedLink, task: Task, refusal: Work
         page = reverse("inbox:task", args=[task.pk])
         return redirect_to_login(keep_for(request, page, whose(opened.person.pk)))
     if isinstance(refusal, Conflict) and refusal.code == "answered":
-        return _stopped(request, opened, _used(opened, mail_links.task_behind(opened)), task)
+        return stopped(request, opened, _used(opened, mail_links.task_behind(opened)), task)
     notice = notice_of(refusal, task)
     state = State(notice.code, notice.title, notice.text, http_status_of(refusal))
-    return _stopped(request, opened, state, task)
+    return stopped(request, opened, state, task)

@@ -16,6 +16,7 @@ from tasks_inbox.decorators import InboxRequest, inbox_page
 from tasks_inbox.presenters import live
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import LISTS, list_named, rows_of
+from tasks_inbox.views.tasks import said_part
 
 
 @require_GET
@@ -48,6 +49,16 @@ def task_news(request: InboxRequest, task_id: UUID) -> HttpResponse:
     if notice is None:
         return HttpResponse(status=204)
     return render(request, "inbox/live_notice.html", {"notice": notice, "task": task})
+
+
+@require_GET
+@never_cache
+@inbox_page
+def said(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    """Return what was said and done at a task. A fragment, not a page."""
+    if request.headers.get("Sec-Fetch-Dest") == "document":
+        return redirect("inbox:task", task_id)
+    return said_part(request, task_id, toasts=False)
 
 
 def _ids(request: InboxRequest, name: str) -> list[UUID]:

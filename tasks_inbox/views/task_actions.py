@@ -15,16 +15,18 @@ from django.views.decorators.http import require_GET
 from engine import access
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
-from engine.models import TaskComment
+from engine.models import Task, TaskComment
 from engine.presentation.narrative.people_names import said
 from engine.presentation.narrative.relative_times import moment_words
 from engine.services.notifications.mentions import mentions_in, people_to_mention
 from engine.services.tasks.assignment import assign_task
+from engine.services.tasks.colleagues import people_to_ask
 from engine.services.tasks.comments import comment_task
 from engine.services.tasks.redo import redo_task
 from engine.services.tasks.suspension import resume_task, skip_task, snooze_task, suspend_task
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
-from tasks_inbox.views.tasks import task_act
+from tasks_inbox.views.tasks import is_by_script, said_part, task_act
+from workflowplatform.accounts.models import User
 
 NEVER = 9000
 """A year that nobody means; near the last one of the calendar no zone can be applied any more."""
@@ -35,7 +37,7 @@ def comment(request: InboxRequest, task_id: UUID) -> HttpResponse:
     """Add a comment to a task."""
     said = comment_task(actor=request.actor, task_id=task_id, text=request.POST.get("text", ""))
     toast(request, "task.commented", " ".join((_("Comment added."), *_mention_words(said))))
-    return _back(task_id)
+    return said_part(request, task_id) if is_by_script(request) else _back(task_id)
 
 
 def _mention_words(said: TaskComment) -> list[str]:
@@ -55,10 +57,15 @@ def _mention_words(said: TaskComment) -> list[str]:
 @require_GET
 @inbox_page
 def people(request: InboxRequest, task_id: UUID) -> HttpResponse:
-    """Offer people who may be mentioned at a task, by the beginning of their name."""
+    """Offer people who may be mentioned at a task, or asked about it, by the beginning of their name."""
     task = access.task_of(request.actor, task_id)
     typed = request.GET.get("typed", "").replace("\0", "")[:100]
-    found = people_to_mention(actor=request.actor, task=task, typed=typed)
+    asks = "ask" in request.GET
+    found = (
+        people_to_ask(request.actor, task, typed)
+        if asks
+        else people_to_mention(actor=request.actor, task=task, typed=typed)
+    )
     return JsonResponse({"people": [{"name": one.username, "title": one.display_name} for one in found]})
 
 
@@ -72,12 +79,17 @@ def assign(request: InboxRequest, task_id: UUID) -> HttpResponse:
     task = assign_task(
         actor=request.actor, task_id=task_id, person=str(sent["person"]) or None, reason=posted_line(request, "reason")
     )
-    undo = _undo("inbox:assign", task_id, person=before.username if before else "")
+    tell_assigned(request, task, before)
+    return _back(task_id)
+
+
+def tell_assigned(request: InboxRequest, task: Task, before: User | None) -> None:
+    """Say to whom a task was given, and offer to undo it."""
+    undo = _undo("inbox:assign", task.pk, person=before.username if before else "")
     if task.assignee:
         toast(request, "task.assigned", _("Assigned to %(name)s.") % {"name": task.assignee.display_name}, undo=undo)
     else:
         toast(request, "task.offered", _("Returned to the queue."), undo=undo)
-    return _back(task_id)
 
 
 @task_act

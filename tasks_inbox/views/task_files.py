@@ -19,7 +19,7 @@ from tasks_inbox.decorators import InboxRequest, inbox_page, toast
 from tasks_inbox.messages import http_status_of
 from tasks_inbox.presenters.files import UPLOAD, shown_file
 from tasks_inbox.views.drafts import keep_answer
-from tasks_inbox.views.tasks import add_sent_files, form_of, task_act, task_page
+from tasks_inbox.views.tasks import add_sent_files, form_of, is_by_script, said_part, task_act, task_page
 
 
 @task_act
@@ -40,7 +40,7 @@ def add(request: InboxRequest, task_id: UUID) -> HttpResponse:
     if not added:
         return _told(request, task, _("Choose a file first."), "required", status=400)
     toast(request, "file.added", _("File added."))
-    return redirect("inbox:task", task_id=task_id)
+    return _after(request, task_id)
 
 
 def _added_by_script(request: InboxRequest, task: Task) -> HttpResponse:
@@ -71,7 +71,11 @@ def remove_file(request: InboxRequest, task_id: UUID, attachment_id: UUID) -> Ht
     detach_file(actor=request.actor, task_id=task_id, attachment_id=attachment_id)
     keep_answer(request, task)
     toast(request, "file.removed", _("File removed."))
-    return redirect("inbox:task", task_id=task_id)
+    return _after(request, task_id)
+
+
+def _after(request: InboxRequest, task_id: UUID) -> HttpResponse:
+    return said_part(request, task_id, files=True) if is_by_script(request) else redirect("inbox:task", task_id=task_id)
 
 
 @require_GET

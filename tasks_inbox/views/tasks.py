@@ -1,5 +1,6 @@
 """The page of a task, the same for every reader and after every refusal, and what one does there: claim, release, complete."""
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -30,7 +31,8 @@ from tasks_inbox.messages import back_again, changed_by, http_status_of, not_sen
 from tasks_inbox.pending_answers import kept_in, remember
 from tasks_inbox.presenters.case_context import case_context_of
 from tasks_inbox.presenters.field_labels import answer_of, input_schema_of
-from tasks_inbox.presenters.files import shown_files
+from tasks_inbox.presenters.files import ShownFile, shown_files
+from tasks_inbox.presenters.hand_over import HandOver, hand_over_of, opened
 from tasks_inbox.presenters.live import state_of
 from tasks_inbox.presenters.prev_next import (
     HEADING,
@@ -39,7 +41,14 @@ from tasks_inbox.presenters.prev_next import (
     neighbours_of,
     task_address,
 )
-from tasks_inbox.presenters.task_actions import acts_for, files_of, is_snoozed, points_of, snooze_choices
+from tasks_inbox.presenters.task_actions import (
+    acts_for,
+    files_of,
+    is_snoozed,
+    points_of,
+    snooze_choices,
+    waiting_context,
+)
 from tasks_inbox.unsent_answers import take_kept_answer, whose
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_SEE_TENANT
@@ -120,8 +129,12 @@ def task_page(
     status: int = 200,
     notice: Any = None,
     theirs: TaskDraft | None = None,
+    change: Callable[[HandOver | None], HandOver | None] = lambda shown: shown,
 ) -> HttpResponse:
-    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with."""
+    """Draw the page of a task. `form` holds what was typed; `theirs` is another's draft to compare it with.
+
+    `change` puts what was sent into the dialog by which the task is handed over.
+    """
     actor = request.actor
     pending = _pending(request, task)
     if notice is None and pending is not None and pending.refused_at is not None:
@@ -134,12 +147,7 @@ def task_page(
     may_fill = may_act and (not free or form is not None or not access.needs_claim(actor, task))
     usual = _place(actor, task, may_act=may_act)
     place = neighbours_of(request, task, usual)
-    files = shown_files(
-        access.attachments_of(actor, task.pk),
-        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
-        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
-    )
-    comments = list(access.comments_of(actor, task.pk))
+    files = files_on(actor, task)
     context = {
         "place": place.list.name if place.place else usual,
         "neighbours": place,
@@ -157,21 +165,19 @@ def task_page(
         "shows_form": may_fill,
         "rejecting": [outcome for outcome in task.outcomes if outcome.get("reject")],
         "whose": whose(actor.person_id),
-        "acts": acts_for(actor, task, may_act=may_act),
+        "acts": (acts := acts_for(actor, task, may_act=may_act)),
+        "hand": change(hand_over_of(actor, task, acts)),
         "snoozed": is_snoozed(task),
         "moments": snooze_choices(),
         "mine": mine,
         "absent": access.mandate_of(actor, task) if may_act else None,
-        "question": task.questions.filter(ended_at__isnull=True).first() if task.waiting_since else None,
+        **waiting_context(task),
         "over": over_words(task) if task.is_over else "",
         "pending": pending,
         "points": points_of(task, _just_ticked(request)),
         "facts": _facts(task, shown_form),
         "answer": answer_of(task),
         "answer_outcome": task.outcome_named(task.outcome or ""),
-        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
-        "comments": comments,
-        "mentioned": known_names(task, [comment.text for comment in comments]),
         "files": files,
         "files_by_name": {file.name: file for file in files},
         "upload": reverse("inbox:add_file", args=[task.pk]),
@@ -180,8 +186,42 @@ def task_page(
             lambda file: reverse("inbox:case_file_of_task", args=[task.pk, file.pk]),
         ),
         "file_rules": files_of(task),
-    } | case_context_of(actor, task)
+    }
+    context |= said_of(actor, task) | case_context_of(actor, task)
     return render(request, "inbox/task.html", context, status=status)
+
+
+def said_of(actor: Actor, task: Task) -> dict[str, Any]:
+    """Return what was said and done at a task."""
+    comments = list(access.comments_of(actor, task.pk))
+    return {
+        "history": timeline.of_task(access.events_of(actor, task.pk).reverse(), task),
+        "comments": comments,
+        "mentioned": known_names(task, [comment.text for comment in comments]),
+    }
+
+
+def files_on(actor: Actor, task: Task) -> list[ShownFile]:
+    """Return the files of a task, each with its addresses."""
+    return shown_files(
+        access.attachments_of(actor, task.pk),
+        lambda file: reverse("inbox:file", args=[task.pk, file.pk]),
+        lambda file: reverse("inbox:remove_file", args=[task.pk, file.pk]),
+    )
+
+
+def is_by_script(request: HttpRequest) -> bool:
+    """Return whether the page's script asks, which draws only what has changed."""
+    return request.headers.get("X-Requested-With") == "said"
+
+
+def said_part(request: InboxRequest, task_id: UUID, *, files: bool = False, toasts: bool = True) -> HttpResponse:
+    """Draw what was said and done at a task, without the page around it."""
+    task = access.task_of(request.actor, task_id)
+    context = {"task": task, "with_files": files, "with_toasts": toasts} | said_of(request.actor, task)
+    if files:
+        context["files"] = files_on(request.actor, task)
+    return render(request, "inbox/said.html", context)
 
 
 def _facts(task: Task, form: TaskForm) -> list[Fact]:
@@ -224,7 +264,7 @@ def show(request: InboxRequest, task_id: UUID) -> HttpResponse:
     task = access.task_of(request.actor, task_id)
     kept = take_kept_answer(request, request.actor.person_id)
     if kept is None or task.is_over:
-        return task_page(request, task)
+        return task_page(request, task, change=lambda shown: opened(shown, request.GET.get("hand_over", "")))
     return task_page(request, task, form_of(task, kept).begun_again(), notice=back_again())
 
 

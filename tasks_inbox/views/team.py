@@ -4,10 +4,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
 
 from engine.services.insights.team_load import PersonLoad, TeamLoad, team_load
+from engine.services.tasks.list_exports import note_export
 from tasks_inbox.decorators import InboxRequest, inbox_page
+from tasks_inbox.presenters.list_csv import load_as_csv
 from tasks_inbox.presenters.team import (
     MOST_SHOWN,
     STEP,
@@ -16,6 +19,7 @@ from tasks_inbox.presenters.team import (
     Opened,
     address_of,
     back_query,
+    limit_at,
     opened_in,
     people_rows,
     queue_rows,
@@ -45,6 +49,7 @@ def show(request: InboxRequest) -> HttpResponse:
         "opened": opened,
         "receivers": _receivers(load, opened),
         "back": back_query(load, **_opened_words(opened)),
+        "limit_at": limit_at(load),
         "wide": WIDE,
         "step": STEP,
         "thick": THICK,
@@ -52,6 +57,17 @@ def show(request: InboxRequest) -> HttpResponse:
         "closed_address": address_of(load),
     }
     return render(request, "inbox/team.html", context)
+
+
+@require_POST
+@inbox_page
+def export(request: InboxRequest) -> HttpResponse:
+    """Hand out the load of a team as CSV."""
+    load = team_load(actor=request.actor, role=request.POST.get("role", ""))
+    note_export(actor=request.actor, query=address_of(load))
+    name = f"{load.chosen.name if load.chosen else 'team'}-{timezone.localdate().isoformat()}.csv"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(load_as_csv(load), content_type="text/csv; charset=utf-8", headers=headers)
 
 
 def _tabs(load: TeamLoad) -> list[tuple[str, Role, bool]]:

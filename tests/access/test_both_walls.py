@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.contrib import admin
 from django.db import connection
-from django.db.models import Q, QuerySet
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from engine.db.query_shapes import forget_shapes
 from engine.services.people.accounts import create_person
 from engine.services.people.tokens import create_token
 from tests.api.conftest import Caller
 from tests.api.scene import Scene, set_whole_scene
 from tests.application import as_application
 from tests.cast import Cast, committed_cast  # noqa: F401  the fixture
-from workflowplatform.database.hot import Hot
+from tests.without_filters import without_filters
 from workflowplatform.database.row_security import TABLES, rule_of
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-HOT_FILTER = re.compile(r"(?:\w+\.)?tenant_id = %\(tenant\)s::uuid")
 OWN_WORDS = ("hush", "gwen@acme", "ada@acme", "APP-12", "hooks.example.com")
 """Texts that only Acme's rows contain."""
 LEFT_OUT = re.compile(
@@ -50,40 +46,6 @@ BODY = {
 
 
 # The walls
-
-
-def _is_of_tenants(name: str) -> bool:
-    return name.partition("__")[0] in {"tenant", "tenant_id"}
-
-
-def _stripped(condition: Any) -> Any:
-    """Return a condition without what it says of tenants."""
-    if not isinstance(condition, Q):
-        return condition
-    kept = Q(_connector=condition.connector, _negated=condition.negated)
-    kept.children = [
-        _stripped(child) for child in condition.children if not (isinstance(child, tuple) and _is_of_tenants(child[0]))
-    ]
-    return kept
-
-
-@contextmanager
-def without_filters() -> Iterator[None]:
-    """Forget every filter by tenant: those of access and of the admin, and those of the hand-written statements."""
-    filter_rows, send = QuerySet._filter_or_exclude_inplace, Hot._send
-
-    def unfiltered(self: Any, negate: bool, args: Any, kwargs: dict[str, Any]) -> None:
-        kept = {name: value for name, value in kwargs.items() if not _is_of_tenants(name)}
-        filter_rows(self, negate, tuple(map(_stripped, args)), kept)
-
-    def sent(self: Hot, statement: str, values: Any, prepare: bool) -> Any:
-        return send(self, HOT_FILTER.sub("true", statement), values, prepare)
-
-    forget_shapes()
-    with patch.object(QuerySet, "_filter_or_exclude_inplace", unfiltered), patch.object(Hot, "_send", sent):
-        yield
-    forget_shapes()
-
 
 WALLS: dict[str, tuple[Callable[[], AbstractContextManager[None]], ...]] = {
     "filters alone": (),

@@ -26,6 +26,23 @@ LISTS: tuple[Any, ...] = (MARK, 7, [7], [None], [[MARK]], [{"odd": MARK}], {"odd
 BODIES = ("", "{", "7", "[7]", '{"data": 7}', f'{{"data": "{MARK}"}}', MARK)
 TASK_LISTS = ("outcomes", "users", "excluded", "familiar", "answered_by", "effective_roles", "ticked")
 WORDS = ("{", "{x}", "%d", MARK)
+WHOLE = {"workflow": "marked", "title": MARK, "steps": []}
+STEP = {"id": "look", "path": "steps/look"}
+DEFINITIONS: tuple[Any, ...] = (
+    {"steps": 7}, {**WHOLE, "steps": MARK}, {**WHOLE, "steps": [MARK]}, {**WHOLE, "steps": [STEP]},
+    {**WHOLE, "steps": [{**STEP, "task": MARK}]}, {**WHOLE, "steps": [{**STEP, "id": [7], "task": {}}]},
+    {**WHOLE, "steps": [{**STEP, "task": {}, "on_error": [MARK]}]}, {**WHOLE, "input": MARK}, {**WHOLE, "starters": MARK},
+    {**WHOLE, "starters": {"min_level": 99}}, {**WHOLE, "schedule": [MARK]}, {**WHOLE, "event": 7}, {**WHOLE, "on": [MARK]},
+)  # fmt: skip
+SNAPSHOT = {
+    "engineSchemaVersion": 1, "status": "running", "now": "2030-01-01T00:00:00Z", "nextFrame": 9, "start": {},
+    "workflowState": {}, "results": {}, "stepStatus": {}, "businessReference": None, "mutexes": {}, "earlySignals": [],
+    "continuationBuffer": [], "people": {}, "frames": [], "waits": [],
+}  # fmt: skip
+SNAPSHOTS: tuple[Any, ...] = (
+    SNAPSHOT, {**SNAPSHOT, "waits": 7}, {**SNAPSHOT, "frames": [{"n": 1, "p": MARK, "list": 7}]}, {**SNAPSHOT, "status": [MARK]},
+    {**SNAPSHOT, "frames": [{"n": 1, "p": 0, "step": MARK, "wait": "task"}], "waits": [{"token": MARK}]},
+)  # fmt: skip
 ODD: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "engine.bulkact.action": (WORDS, ("/bulkact/",)),
     "engine.journalrow.action": (WORDS, ("/admin/", "/audit/", "tab=diagram")),
@@ -37,7 +54,14 @@ ODD: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
         (*LISTS, [{"code": 7, "line": MARK, "hint": [MARK], "severity": None}]),
         ("/templateversion/",),
     ),
-    "engine.runtimestate.snapshot": ((*LISTS, {"frames": 7}, {"frames": [MARK]}), ("tab=engine",)),
+    "engine.templateversion.canonical": (
+        (*LISTS, *DEFINITIONS),
+        ("/templateversion/", "/inbox/start", "/inbox/tasks/", "/inbox/instances/", "/engine/instance/", "/schedule/"),
+    ),
+    "engine.runtimestate.snapshot": (
+        (*LISTS, {"frames": 7}, {"frames": [MARK]}, *SNAPSHOTS),
+        ("tab=engine", "/inbox/tasks/", "/inbox/instances/"),
+    ),
     "engine.template.tags": (LISTS, ("/inbox/start/",)),
     "accounts.tenant.http_allow": (LISTS, ("/accounts/tenant/",)),
     "accounts.user.same_eyes": (LISTS, ("/admin/accounts/user/", "/inbox/started/")),
@@ -45,6 +69,10 @@ ODD: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
         (f"engine.task.{name}" for name in TASK_LISTS),
         (LISTS, ("/task/", "/inbox/tasks/", "tab=tasks")),
     ),
+    "engine.task.form": ((*LISTS, {"properties": MARK}, {"properties": {"note": MARK}}), ("/task/", "/inbox/tasks/")),
+    "engine.taskdraft.values": (LISTS, ("/inbox/tasks/",)),
+    "engine.startdraft.values": (LISTS, ("/inbox/start/",)),
+    "engine.pendinganswer.values": (LISTS, ("/inbox/tasks/",)),
     "engine.task.extra": ((*LISTS, {"checklist": LISTS[4]}, {"four_eyes": MARK}), ("/task/", "/inbox/tasks/")),
 }  # fmt: skip
 """Odd values for each field, and in which addresses the pages that read it are."""

@@ -161,6 +161,10 @@ def test_roles_are_added_and_renamed_but_keep_their_name(cast: Cast, sign_in: Si
     legal.refresh_from_db()
     assert (legal.name, legal.title) == ("legal", "Legal department")
     assert codes("entry", browser.get(page(legal, "history"))) == ["rename_role", "create_role"]
+    browser.post(page(legal), {"title": "Legal department", "confidential": "on"})
+    legal.refresh_from_db()
+    assert legal.confidential
+    assert codes("entry", browser.get(page(legal, "history")))[0] == "mark_role"
     twice = browser.post("/admin/accounts/role/add/", {"name": "legal"})
     assert form_errors(twice.context["adminform"].form) == {"name": ["taken"]}
 

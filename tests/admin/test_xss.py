@@ -18,6 +18,7 @@ from engine.services.templates.versions import activate_version, save_draft
 from tests.admin.conftest import SignIn
 from tests.browser.payloads import MARKER, PAYLOADS, authored, code_of, inject
 from tests.browser.xss_fields import NOT_SEEN, WRITTEN, seen_wrongly
+from tests.browser.xss_mails import mails_to, pages_without_a_mail
 from tests.browser.xss_rows import seed_rows
 from tests.cast import Cast
 from workflowplatform.accounts.actor import Actor
@@ -168,6 +169,12 @@ def test_every_written_field_is_on_a_page_or_has_its_reason(
     assert [name for name, rows in inject().items() if not rows] == [], "seed a row in xss_rows.py"
     shown: set[str] = set()
     faults: dict[str, list[str]] = {}
+    mails = mails_to("gwen")
+    for name, html in mails.items():
+        shown |= set(re.findall(rf"{MARKER}q\d{{3}}", html))
+        if found := faults_of(html):
+            faults[name] = found
+    assert pages_without_a_mail(mails) == set()
     for person, of_theirs in {"gwen": "/", "zoe": "/admin/accounts/tenant/"}.items():
         client = sign_in(person)
         for address in (address for address in pages if address.startswith(of_theirs)):
@@ -177,4 +184,6 @@ def test_every_written_field_is_on_a_page_or_has_its_reason(
                 faults[address] = found
     assert faults == {}
     assert seen_wrongly(shown, code_of) == {}
-    record_property("figure", f"{len(WRITTEN) - len(NOT_SEEN)} fields shown, {len(NOT_SEEN)} with a reason")
+    record_property(
+        "figure", f"{len(WRITTEN) - len(NOT_SEEN)} fields shown, {len(NOT_SEEN)} with a reason, {len(mails)} HTML mails"
+    )

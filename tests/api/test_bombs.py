@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,7 +19,7 @@ from engine.services.templates.versions import save_draft
 from tests.cast import Cast
 from tests.kernel.bombs import EXPRESSIONS, LONG, SOURCES
 from tests.side_by_side import compare, require_below
-from tests.workers import ROOT, environment, stop
+from tests.web_processes import Web, a_web
 from tests.workflows import APPROVAL, activated
 
 PATIENCE = 60.0
@@ -60,38 +55,14 @@ class Bomb:
     statuses: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A web process of its own."""
-
-    address: str
-    pid: int
-
-    def megabytes(self, which: str) -> int:
-        """Read what the process holds now (VmRSS), or has held at most (VmHWM)."""
-        found = re.search(rf"^{which}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)
-        assert found is not None
-        return int(found[1]) // 1024
-
-
 @pytest.fixture
-def server(committed_cast: Cast) -> Generator[Server, None, None]:
-    """Serve the test's own database with uvicorn, without limits on requests."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        words = [sys.executable, "-m", "workflowplatform.servers.web", str(listener.fileno())]
-        limits = {"WORKFLOW_TOKEN_REQUESTS": "0", "WORKFLOW_TENANT_REQUESTS": "0"}
-        process = subprocess.Popen(
-            words, cwd=ROOT, env=environment(limits), pass_fds=[listener.fileno()], start_new_session=True
-        )
-        try:
-            address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"
-            assert httpx.get(address + "health/", timeout=PATIENCE).status_code == 200
-            yield Server(address, process.pid)
-        finally:
-            stop(process)
+def server(committed_cast: Cast) -> Generator[Web, None, None]:
+    """Serve the test's own database with one process that nobody replaces."""
+    with a_web(WORKFLOW_WEB_MEMORY="0") as web:
+        yield web
 
 
-def _client(server: Server, person: Any) -> httpx.Client:
+def _client(server: Web, person: Any) -> httpx.Client:
     _, token = create_token(actor=None, person=person)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
     return httpx.Client(base_url=server.address, headers=headers, timeout=PATIENCE)
@@ -153,7 +124,7 @@ def _completing(task_id: str) -> Bomb:
 
 @pytest.mark.security("bombs leave the web process small and the neighbours served")
 def test_every_bomb_is_answered_soon_and_the_web_process_stays_small(
-    committed_cast: Cast, server: Server, record_property: Any
+    committed_cast: Cast, server: Web, record_property: Any
 ) -> None:
     with _client(server, committed_cast.gwen) as client:
         bombs = _bombs(committed_cast, client)
@@ -189,7 +160,7 @@ LOOKS = 40
 
 @pytest.mark.slow
 @pytest.mark.security("bombs leave the web process small and the neighbours served")
-def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Server, record_property: Any) -> None:
+def test_neighbour_notices_nothing_of_bombs(committed_cast: Cast, server: Web, record_property: Any) -> None:
     activated(committed_cast.actor("sam"), APPROVAL)
     thrown: list[str] = []
     with _client(server, committed_cast.gwen) as attacker, _client(server, committed_cast.sam) as neighbour:
@@ -222,7 +193,7 @@ def _look(client: httpx.Client) -> list[float]:
             )
         assert answer.status_code in (200, 201), answer.text
         taken.append(time.monotonic() - began)
-        time.sleep(0.01)
+        time.sleep(0.01)  # sleep: a person who looks often, not a loop that never pauses
     return taken
 
 
@@ -248,3 +219,40 @@ class _throwing:  # noqa: N801  a with-block
                     return
                 assert self._client.post(bomb.path, content=bomb.content).status_code < 500
                 self._thrown.append(bomb.name)
+
+
+BOMBS = 1000
+LIMIT = 400
+"""Megabytes: a process that nobody replaces holds more after so many bombs."""
+
+
+@pytest.mark.slow
+@pytest.mark.security("bombs leave the web process small and the neighbours served")
+def test_a_thousand_bombs_stay_below_the_limit_and_fail_no_neighbour(
+    committed_cast: Cast, record_property: Any
+) -> None:
+    """Processes that have grown are replaced on their socket; clients that keep a connection are asked to connect anew."""
+    activated(committed_cast.actor("sam"), APPROVAL)
+    peaks: dict[int, int] = {}
+    thrown: list[str] = []
+    looked = 0
+    with (
+        a_web(WORKFLOW_WEB_MEMORY=str(LIMIT)) as web,
+        _client(web, committed_cast.gwen) as attacker,
+        _client(web, committed_cast.sam) as neighbour,
+    ):
+        bombs = [bomb for bomb in _bombs(committed_cast, attacker) if bomb.name != "complete"]
+        with _throwing(attacker, bombs, thrown):
+            before = -1
+            while before < len(thrown) < BOMBS:  # all are thrown, or none was during a whole look
+                before = len(thrown)
+                looked += len(_look(neighbour))  # asserts that each is answered
+                peaks |= web.peaks()
+    record_property(
+        "figure",
+        f"{len(thrown)} bombs, {len(peaks)} web processes one after the other, {max(peaks.values())} MB at most "
+        f"of {LIMIT}; {looked} requests of a neighbour, none failed",
+    )
+    assert len(thrown) >= BOMBS
+    assert len(peaks) > 1
+    assert max(peaks.values()) < LIMIT

@@ -124,3 +124,15 @@ def test_manager_is_set_by_rest_and_never_in_a_circle(call: Callers, cast: Cast)
     assert call("ada")("PUT", "people/uri/", {"manager": "ada"}).status_code == 403
     entered = call("ada").post("substitutions/", {"person": "uri", "deputy": None, **days(1, 2)})
     assert entered.status_code == 201
+
+
+def test_role_is_marked_confidential_by_rest(call: Callers, cast: Cast) -> None:
+    gwen = call("gwen")
+    assert gwen.post("roles/", {"name": "council", "confidential": True}).json()["confidential"]
+    assert not gwen.get("roles/finance/").json()["confidential"]
+    marked = gwen("PUT", "roles/finance/", {"confidential": True}).json()
+    assert (marked["title"], marked["confidential"]) == ("Finance", True)
+    assert gwen("PUT", "roles/finance/", {"title": "Money"}).json() == {
+        "name": "finance", "title": "Money", "confidential": True,
+    }  # fmt: skip
+    assert call("ada")("PUT", "roles/finance/", {"confidential": False}).status_code == 403

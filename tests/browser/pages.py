@@ -36,6 +36,14 @@ def notice(page: Page, code: str) -> Locator:
     return page.locator(f'[data-notice][data-code="{code}"]')
 
 
+def wait_until(page: Page, there: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Let the browser work until something has come of it that only the test can see."""
+    deadline = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < deadline, f"{what} did not come within {seconds:g} s at {page.url}"
+        page.wait_for_timeout(20)
+
+
 def box_of(page: Page, title: str) -> Locator:
     """Find the box that selects a row of a list."""
     return page.locator("[data-row]").filter(has_text=title).locator("[data-choose]")

@@ -15,6 +15,7 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.db import DatabaseError, connection, models, transaction
 
+from engine.models import NotificationSettings
 from tests.browser.xss_fields import WRITTEN, named, text_fields
 
 MARKER = "xss9"
@@ -146,11 +147,19 @@ def _turn(shift: int) -> list[str]:
 def inject(shift: int = 0) -> dict[str, int]:
     """Write payloads into every field of the table; return how many rows of each were written."""
     payloads = itertools.cycle(_turn(shift))
-    return {
+    written = {
         named(field): _write(field, (payload.replace(MARKER, code_of(named(field))) for payload in payloads))
         for field in text_fields()
         if named(field) in WRITTEN
     }
+    _let_addresses_bounce()
+    return written
+
+
+def _let_addresses_bounce() -> None:
+    """Let the address that gave mail back be the one that the person has now: only then pages say why it came back."""
+    for wishes in NotificationSettings.objects.select_related("person"):
+        NotificationSettings.objects.filter(pk=wishes.pk).update(bounced_address=wishes.person.email)
 
 
 def code_of(name: str) -> str:

@@ -90,7 +90,7 @@ def complete_a_word(gwen: Page) -> None:
 
 def take_what_is_offered(gwen: Page) -> None:
     """Press Enter when a person could: the editor takes none in the first instants of a list, lest a new line be eaten."""
-    gwen.wait_for_timeout(200)
+    gwen.wait_for_timeout(200)  # sleep: longer than the editor's 75 ms; nothing in the page shows that they are over
     gwen.keyboard.press("Enter")
 
 

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.faces import FACES, WORDS
-from tests.browser.pages import act
+from tests.browser.faces import FACES, WORDS, options_of
+from tests.browser.pages import act, wait_until
 from tests.browser.pictures import picture
 from tests.browser.product import Product
 from tests.browser.watching import Watch
@@ -22,6 +22,11 @@ from engine.models import Task
 from engine.services.tasks.mail_links import link_token
 from workflowplatform.accounts.models import User
 print("LINK", link_token(person=User.objects.get(username="ada"), task=Task.objects.get(pk="{task}")))
+"""
+QUESTION = """
+from engine.services.tasks.question_links import question_token
+from workflowplatform.accounts.models import User
+print("LINK", question_token(person=User.objects.get(username="uri"), task_id="{task}"))
 """
 PUSH_SERVICE = """(endpoint) => {
   const text = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -111,7 +116,7 @@ def test_worker_of_the_browser_shows_what_is_pushed(signed_in: SignedIn, product
         lambda told: seen.extend(one["registrationId"] for one in told["registrations"]),
     )
     tool.send("ServiceWorker.enable")
-    page.wait_for_timeout(500)
+    wait_until(page, lambda: bool(seen), "the registration of the worker")
     message = '{"title": "Look", "body": "at this", "url": "/inbox/", "tag": "one"}'
     tool.send(
         "ServiceWorker.deliverPushMessage", {"origin": product.address, "registrationId": seen[-1], "data": message}
@@ -153,9 +158,46 @@ def test_button_of_a_mail_answers_with_one_press(
     assert page.context.cookies() == []
 
 
-def test_names_are_completed_and_marked(signed_in: SignedIn, errands: Errands) -> None:
-    page = signed_in("ada")
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_button_of_a_questions_mail_takes_the_answer_with_one_press(
+    signed_in: SignedIn,
+    errands: Errands,
+    product: Product,
+    new_context: NewContext,
+    language: str,
+    size: dict[str, int] | None,
+) -> None:
+    task = errands.run("Choose the stamps").rstrip("/").rpartition("/")[2]
+    ada = signed_in("ada")
+    ada.goto("/inbox/")
+    send(ada, f"tasks/{task}/claim/", {})
+    send(ada, f"tasks/{task}/ask/", {"user": "uri", "question": "Which stamps?"})
+    token = re.findall(r"LINK (\S+)", product.manage_as_owner("shell", "-v", "0", "-c", QUESTION.format(task=task)))[0]
+    options = {"locale": WORDS[language], **({"viewport": size} if size else {})}
+    page = new_context(product.address, **options).new_page()
+    page.goto(f"/inbox/answer/question/{token}/")
+    expect(page.locator("main")).to_contain_text("Which stamps?")
+    picture(page, f"mail-question-{end_of(language, size)}")
+    assert faults_in(page, FEW_LOOKS) == []
+    act(page, "answer_question").click()
+    expect(page.locator('[data-error][data-code="required"]')).to_be_visible()
+    assert faults_in(page, FEW_LOOKS) == []
+    page.locator("#answer-text").fill("The red ones")
+    act(page, "answer_question").click()
+    expect(page.locator('[data-notice][data-code="sent"]')).to_be_visible()
+    assert page.context.cookies() == []
+    ada.goto(f"/inbox/tasks/{task}/")
+    expect(ada.locator('[data-part="said"]')).to_contain_text("The red ones")
+
+
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_names_are_completed_and_marked(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
+    page = signed_in("ada", **options_of(language, size))
     page.goto(errands.run("Mention someone"))
+    if size:
+        page.locator('[data-shows="comments"]').click()
     field = page.locator("[data-mention]").first
     field.scroll_into_view_if_needed()
     field.click()

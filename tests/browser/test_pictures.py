@@ -62,6 +62,13 @@ def gallery(page: Page) -> None:
     expect(page.get_by_role("link", name="Purchase approval", exact=True)).to_be_visible()
 
 
+def search(page: Page) -> None:
+    available(page)
+    page.keyboard.press("Control+k")
+    page.locator("[data-search-all]").fill("laptop")
+    expect(page.locator('[data-group="tasks"] [role=option]').first).to_be_visible()
+
+
 PICTURES: Mapping[str, tuple[Callable[[Page], None], str, dict[str, int]]] = {
     "inbox": (available, "light", DESK),
     "inbox_dark": (available, "dark", DESK),
@@ -73,6 +80,7 @@ PICTURES: Mapping[str, tuple[Callable[[Page], None], str, dict[str, int]]] = {
     "task_phone_dark": (where, "dark", PHONE),
     "case": (case, "light", DESK),
     "start": (gallery, "light", DESK),
+    "search": (search, "light", DESK),
 }
 
 

@@ -105,7 +105,7 @@ def test_who_asked_for_it_is_refused_on_every_door_and_told_why(signed_in: Signe
     whom = gwen.locator("#person")
     expect(whom.get_by_role("option", name="Ada", exact=True)).to_have_count(0)
     whom.evaluate("select => select.add(new Option('Ada', 'ada', true, true))")
-    act(gwen, "assign").click()
+    act(gwen, "send_hand_over").click()
     expect(notice(gwen, "four_eyes")).to_be_visible()
 
     adam = Inbox(signed_in("adam"))

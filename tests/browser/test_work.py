@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.pages import Inbox, act, toast
+from tests.browser.pages import Inbox, act, toast, wait_until
 
 MOVE = """\
 workflow: move
@@ -56,25 +56,36 @@ def test_draft_saves_itself_and_is_there_after_a_reload(signed_in: SignedIn, err
     expect(page.get_by_label("Note")).to_have_value("")
 
 
+NOTE_WHAT_IS_SENT = """() => {
+  const send = window.fetch;
+  window.sent = [];
+  window.fetch = (address, options) => {
+    if (String(address).endsWith('/draft/')) window.sent.push(options.body.get('f.note'));
+    return send(address, options);
+  };
+}"""
+
+
 def test_later_draft_waits_for_the_one_on_its_way(signed_in: SignedIn, errands: Errands) -> None:
     """Of two at once the older could arrive last."""
     inbox = Inbox(signed_in("ada"))
     page = inbox.page
     page.goto(errands.run("Wind the clock"))
     inbox.claim()
+    page.clock.install()
+    page.evaluate(NOTE_WHAT_IS_SENT)
     held: list[Route] = []
     page.route("**/draft/", lambda route: held.append(route))
     note = page.get_by_label("Note")
     for words in ("first", "second"):
         note.fill(words)
         note.blur()
-        page.wait_for_timeout(1_000)  # longer than the script waits before it saves
-    assert [one.request.post_data_json["f.note"] for one in held] == ["first"]
+        page.clock.run_for(1_000)  # longer than the script waits before it saves
+    assert page.evaluate("window.sent") == ["first"]
+    wait_until(page, lambda: len(held) == 1, "the first draft")
     held[0].continue_()
-    with page.expect_request("**/draft/"):
-        pass
-    page.wait_for_timeout(100)
-    assert held[1].request.post_data_json["f.note"] == "second"
+    wait_until(page, lambda: len(held) == 2, "the second draft")
+    assert [one.request.post_data_json["f.note"] for one in held] == ["first", "second"]
     held[1].continue_()
 
 

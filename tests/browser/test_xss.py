@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Generator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -44,22 +45,37 @@ WALKS = {
 """The people who open the seeded pages and follow the links from there, with the pages of each."""
 BEGINS = {"zoe": ["/admin/"], "gwen": ["/admin/", "/inbox/", "/inbox/start/"], "uri": ["/inbox/"]}
 SKIPPED = re.compile(r"/logout|/live/|/stream/|/jsi18n|/static/|export|\.json|/files/|/api/v1/(?!docs)")
+IN_MAILS = (
+    "engine.notification.text", "engine.task.title", "engine.instance.title", "accounts.tenant.title", "accounts.user.full_name",
+)  # fmt: skip
 SHOWN_TO: dict[str, set[str]] = {}
 """The codes of the fields that each walk met."""
 SEED = """
 import json
 from tests.browser.payloads import inject
+from tests.browser.xss_mails import mails_to, pages_without_a_mail
 from tests.browser.xss_rows import seed_rows
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import User
 pages = seed_rows(actor_of(User.objects.get(username="gwen")))
-print("SEEDED " + json.dumps({"pages": pages, "empty": [name for name, rows in inject().items() if not rows]}))
+empty = [name for name, rows in inject().items() if not rows]
+mails = mails_to("gwen")
+print("SEEDED " + json.dumps({"pages": pages, "empty": empty, "mails": mails, "left": [*pages_without_a_mail(mails)]}))
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A product full of payloads, the pages of its seeded rows, and the HTML mails about them."""
+
+    product: Product
+    pages: list[str]
+    mails: dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def marked(chromium: Chromium, request: pytest.FixtureRequest) -> Generator[tuple[Product, list[str]], None, None]:
-    """Provide a product full of payloads, and the pages of its seeded rows.
+def marked(chromium: Chromium, request: pytest.FixtureRequest) -> Generator[Marked, None, None]:
+    """Provide a product full of payloads.
 
     A short run fills the product of all, after all other files.
     """
@@ -68,7 +84,8 @@ def marked(chromium: Chromium, request: pytest.FixtureRequest) -> Generator[tupl
         said = running.manage_as_owner("shell", "-c", SEED)
         seeded = json.loads(next(line for line in said.splitlines() if line.startswith("SEEDED "))[7:])
         assert seeded["empty"] == [], "a field without a row takes no payload: seed one in xss_rows.py"
-        yield running, seeded["pages"]
+        assert seeded["left"] == [], "an HTML mail that nobody looks at: compose it in xss_mails.py"
+        yield Marked(running, seeded["pages"], seeded["mails"])
 
 
 def links(page: Page) -> list[str]:
@@ -99,10 +116,10 @@ def look(canary: Canary, address: str) -> set[str]:
 
 
 def test_nothing_runs_on_the_pages_that_show_most(
-    marked: tuple[Product, list[str]], new_context: NewContext, watch: Watch, record_property: Any
+    marked: Marked, new_context: NewContext, watch: Watch, record_property: Any
 ) -> None:
     """The short walk: one page of each kind, evenly chosen."""
-    product, seeded = marked
+    product, seeded = marked.product, marked.pages
     one_of_each = list({kind_of(address.partition("&")[0]): address for address in seeded}.values())
     canary = Canary(enter(new_context, product, "gwen"), watch)
     chosen = [address for address in one_of_each if "/tenant/" not in address][:: len(one_of_each) // SHORT + 1]
@@ -111,13 +128,32 @@ def test_nothing_runs_on_the_pages_that_show_most(
     assert len(codes) > 20
 
 
+MAIL = "/mail-of-a-test/"
+"""Where mails are opened: an address of the product, so that the detectors know what leads away."""
+
+
+def test_nothing_runs_in_html_mails(
+    marked: Marked, new_context: NewContext, watch: Watch, record_property: Any
+) -> None:
+    """Each is opened as a document of its own, without the content security policy that protects pages."""
+    page = new_context(marked.product.address).new_page()
+    canary = Canary(page, watch)
+    opened: list[str] = []
+    page.route(f"**{MAIL}*", lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=opened[-1]))
+    codes: set[str] = set()
+    for number, html in enumerate(marked.mails.values()):
+        opened.append(html)
+        codes |= look(canary, f"{MAIL}{number}")
+    SHOWN_TO["mails"] = codes
+    record_property("figure", f"{len(codes)} of {len(WRITTEN)} fields in {len(marked.mails)} HTML mails, nothing ran")
+    assert {code_of(name) for name in IN_MAILS} <= codes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("walk", WALKS)
-def test_nothing_runs(
-    marked: tuple[Product, list[str]], new_context: NewContext, watch: Watch, record_property: Any, walk: str
-) -> None:
+def test_nothing_runs(marked: Marked, new_context: NewContext, watch: Watch, record_property: Any, walk: str) -> None:
     """All pages of the seeded rows, then the links that people follow: every kind of page twice, as long as there is time."""
-    (name, own), (product, seeded) = WALKS[walk], marked
+    (name, own), product, seeded = WALKS[walk], marked.product, marked.pages
     canary = Canary(enter(new_context, product, name), watch)
     first = [address for address in seeded if re.match(own, address)]
     shown = set[str]().union(*(look(canary, address) for address in first))
@@ -141,7 +177,7 @@ def test_nothing_runs(
 @pytest.mark.slow
 def test_every_written_field_was_shown_or_has_its_reason(record_property: Any) -> None:
     """A payload on no page proves nothing; a reason for a field that a page shows is stale."""
-    if set(SHOWN_TO) != set(WALKS):
+    if set(SHOWN_TO) != {*WALKS, "mails"}:
         pytest.skip("needs all walks")
     codes = set[str]().union(*SHOWN_TO.values())
     record_property("figure", f"{len(codes)} of {len(WRITTEN)} fields shown in Chromium, {len(NOT_SEEN)} with a reason")

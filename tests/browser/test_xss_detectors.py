@@ -7,6 +7,7 @@ import json
 import unicodedata
 import urllib.parse
 from collections.abc import Callable, Generator
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Error, Page, Route
@@ -19,6 +20,7 @@ from tests.browser.xss_detectors import DETECTORS, Canary, became_markup
 pytestmark = pytest.mark.security("texts never become markup")
 
 ADDRESS = "http://unsafe.invalid/"
+LAST_WORDS = "that was all"
 UNSAFE: dict[str, Callable[[str], str]] = {
     "as text": lambda text: f"<p>{text}</p>",
     "in double quotes": lambda text: f'<input value="{text}">',
@@ -114,7 +116,13 @@ def serve(page: Page, drawn: str, policy: str = "") -> None:
     page.unroute("**/*")
     page.route("**/*", answer)
     page.goto(ADDRESS, wait_until="load")
-    page.wait_for_timeout(50)
+    let_it_be_heard(page)
+
+
+def let_it_be_heard(page: Page) -> None:
+    """Wait until all that the page said while it was loaded has arrived: it comes in the order in which it was said."""
+    with suppress(Error), page.expect_console_message(lambda message: message.text == LAST_WORDS):
+        page.evaluate(f"requestAnimationFrame(() => setTimeout(() => console.log('{LAST_WORDS}')))")
 
 
 @pytest.mark.slow

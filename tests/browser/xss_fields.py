@@ -48,9 +48,14 @@ WRITTEN: tuple[str, ...] = tuple(
             "engine.instance": "reference title reference_parts outcome input state output error started_by_name",
             "engine.listsettings": "columns",
             "engine.keptsignal": "name key payload sent_by_name",
+            "engine.notification": "actor_name text key error",
+            "engine.notificationsettings": "mail push bounce",
+            "engine.pendinganswer": "outcome values comment ticked refusal refusal_text",
             "engine.place": "key",
+            "engine.pushsubscription": "endpoint browser",
             "engine.rate": "key",
             "engine.retentionrun": "asked_by error",
+            "engine.rolechat": "failure",
             "engine.runtimestate": "business_reference resume_pointer last_error_code last_error_json last_executed_by",
             "engine.savedfilter": "owner_name name query",
             "engine.schedule": "input owner_name",
@@ -88,12 +93,14 @@ NOT_SEEN: dict[str, str] = {
                 "engine.hostlock": "name holder",
                 "engine.idempotencykey": "route key answer",
                 "engine.keptsignal": "name key payload sent_by_name",
+                "engine.notification": "key",
                 "engine.place": "key",
+                "engine.pushsubscription": "endpoint",
                 "engine.rate": "key",
                 "engine.turn": "step person_name",
             }
         ),
-        "a table that only the engine reads: no page lists it",
+        "a table, or a column, that only the engine reads: no page lists it",
     ),
     **dict.fromkeys(
         _rows(
@@ -150,6 +157,14 @@ NOT_SEEN: dict[str, str] = {
             }
         ),
         "drawn for others than the owner only, who is the one that looks",
+    ),
+    **dict.fromkeys(
+        _rows({"engine.pendinganswer": "outcome values comment ticked refusal refusal_text"}),
+        "an answer on its way: what was typed is drawn only as the draft that it becomes",
+    ),
+    **dict.fromkeys(
+        _rows({"engine.notificationsettings": "mail push"}),
+        "no page draws it as it is: wishes are looked up by kind, and what is unknown is left out",
     ),
     **dict.fromkeys(
         _rows({"engine.listsettings": "columns"}),
@@ -274,19 +289,8 @@ LEFT: dict[str, str] = {
         "a table of another package that has no page: the admin does not list it",
     ),
     **dict.fromkeys(
-        _rows({"engine.pendinganswer": "outcome values comment ticked refusal refusal_text"}),
-        "an answer on its way: what was typed is drawn only as the draft that it becomes, which is written with payloads",
-    ),
-    **dict.fromkeys(
-        _rows(
-            {
-                "engine.notification": "actor_name text key error",
-                "engine.notificationsettings": "mail push bounce bounced_address",
-                "engine.pushsubscription": "endpoint browser",
-                "engine.rolechat": "failure",
-            }
-        ),
-        "what messages say and how they went: drawn in mails and in the admin, which Django escapes; not walked in a browser yet",
+        _rows({"engine.notificationsettings": "bounced_address"}),
+        "made the same as the person's address, which is written with payloads: else pages show no bounce",
     ),
     **dict.fromkeys(
         _rows({"admin.logentry": "object_id object_repr change_message"}),

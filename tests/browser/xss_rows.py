@@ -37,10 +37,15 @@ from engine.models import (
     JournalRow,
     KeptSignal,
     ListSettings,
+    Notification,
+    NotificationSettings,
+    PendingAnswer,
     Place,
+    PushSubscription,
     Rate,
     RetentionRule,
     RetentionRun,
+    RoleChat,
     RuntimeState,
     SavedFilter,
     Schedule,
@@ -63,6 +68,7 @@ from engine.models import (
     WebhookDelivery,
 )
 from engine.models.base import NEVER
+from engine.models.notification import KINDS
 from engine.services.instances.lifecycle import start_instance
 from engine.services.people.accounts import create_person
 from engine.services.people.tokens import create_token
@@ -70,7 +76,7 @@ from engine.services.tasks.lifecycle import claim_task, complete_task
 from engine.services.templates.versions import activate_version, save_draft
 from tests.browser.payloads import PAYLOADS, authored
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.accounts.models import Absence, Kind, SignInTally, Tenant, Token, User
+from workflowplatform.accounts.models import Absence, Kind, Role, SignInTally, Tenant, Token, User
 
 ERROR = {"code": "broken", "class": "call", "message": "a message", "step": "look", "details": {"more": "a detail"}}
 FINDING = {
@@ -102,6 +108,7 @@ def seed_rows(actor: Actor) -> list[str]:
         *_write_webhook(actor, now),
         *_write_settings(actor, now),
         *_write_people(actor, now),
+        *_write_messages(actor, offered, claimed, now),
         *Signal.objects.filter(instance=claimed),
         *DeadLetter.objects.filter(instance=claimed),
         *Audit.objects.filter(subject_id=claimed.pk),
@@ -324,6 +331,43 @@ def _write_people(actor: Actor, now: datetime) -> list[models.Model]:
     token, _ = create_token(actor=actor, person=robot, name="a token")
     Token.objects.filter(pk=token.pk).update(used_from=["127.0.0.1"], made_by="ada")
     return [tenant, robot, person, token, tenant.roles.all()[0]]
+
+
+def _write_messages(actor: Actor, offered: Instance, claimed: Instance, now: datetime) -> list[models.Model]:
+    """Write a message of each kind, where they go, a chat that failed, and an answer that was kept and refused."""
+    own = {"tenant_id": actor.tenant_id, "person_id": actor.person_id}
+    told = [
+        Notification.objects.create(
+            **own, kind=kind, channel="mail", key=f"a key {kind}", task=Task.objects.get(instance=about), instance=about,
+            actor_name="ada", text="a text", error="an error", status="failed", due_at=NEVER, created_at=now,
+        )
+        for kind in KINDS for about in [offered if kind == "offered" else claimed]
+    ]  # fmt: skip
+    NotificationSettings.objects.create(
+        **own,
+        mail={"assigned": "daily"},
+        push=["assigned"],
+        bounced_at=now,
+        bounced_address="an address",
+        bounce="a word",
+    )
+    other = User.objects.get(username="marked_person")
+    NotificationSettings.objects.create(
+        tenant_id=actor.tenant_id, person=other, bounced_at=now, bounced_address="an address", bounce="a word"
+    )
+    PushSubscription.objects.create(
+        **own, endpoint="https://push.example/1", public_key="0", auth="0", browser="a browser", created_at=now
+    )
+    PendingAnswer.objects.create(
+        **own, task=Task.objects.get(instance=claimed), batch_id=actor.tenant_id, outcome="ok", values={"note": "a note"},
+        comment="a comment", ticked=["a point"], given_at=now, due_at=NEVER, refused_at=now, refusal="a refusal",
+        refusal_text="a reason",
+    )  # fmt: skip
+    role = Role.objects.filter(tenant_id=actor.tenant_id).order_by("name").first()
+    chat = RoleChat.objects.create(
+        tenant_id=actor.tenant_id, role=role, chat="teams", address=b"0", failed_at=now, failure="a failure"
+    )
+    return [*told[:2], chat]
 
 
 def _write_ledgers(actor: Actor, version: TemplateVersion, instance: Instance, now: datetime) -> None:

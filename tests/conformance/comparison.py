@@ -24,7 +24,7 @@ from engine.models import Instance
 from tests.conformance.documents import Stored
 from tests.conformance.real_tenant import RealTenant, told_real
 
-TASK_ACTS = ("complete", "claim", "release", "assign", "skip", "redo")
+TASK_ACTS = ("complete", "claim", "release", "assign", "ask", "answer", "withdraw", "skip", "redo")
 USUAL_OPERATOR = UNNAMED
 
 
@@ -89,6 +89,8 @@ class Comparison(Play):
     def _actor(self, word: str, task: Played | None, act: Mapping[str, Json]) -> str:
         if act.get("by") or task is None or word in ("assign", "signal"):
             return str(act.get("by") or USUAL_OPERATOR)
+        if word == "answer":
+            return str(task.waiting_for or USUAL_OPERATOR)
         return choose_person(self.world, task) if word != "release" else str(task.assignee or USUAL_OPERATOR)
 
     def _repeat(
@@ -112,16 +114,23 @@ class Comparison(Play):
     def _repeat_on_task(self, word: str, by: Person, task: Any, act: Mapping[str, Json]) -> str | None:
         if word == "complete":
             return self.real.complete(by, task, act.get("with") or {})
+        if word == "ask":
+            return self.real.ask(by, task, self._known(receiver(act)))
+        if word in ("answer", "withdraw"):
+            return self.real.answer_question(by, task) if word == "answer" else self.real.withdraw(by, task)
         if word == "assign":
-            name = receiver(act)
-            if name is not None:
-                self.real.add_person(self.world.person(name))
-            return self.real.assign(by, task, name)
+            return self.real.assign(by, task, self._known(receiver(act)))
         if word == "skip":
             return self.real.skip(by, task, skip_reason(act))
         if word == "redo":
             return self.real.redo(by, task)
         return self.real.claim(by, task) if word == "claim" else self.real.release(by, task)
+
+    def _known(self, name: str | None) -> str | None:
+        """Let a person be there on the other side too."""
+        if name is not None:
+            self.real.add_person(self.world.person(name))
+        return name
 
     def _answer(self, instance: Case, task: Played, given: Mapping[str, Json]) -> None:
         """Answer a task that the test answers as it opens: the same act, done without `do`."""

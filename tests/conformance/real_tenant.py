@@ -21,12 +21,13 @@ from engine.kernel.simulator.calls import answered
 from engine.kernel.simulator.people import Person
 from engine.kernel.tasks.answers import brought_values, ending_of
 from engine.kernel.tasks.rules import FILE_KINDS
-from engine.models import BusinessCalendar, Instance, Task, Template, TemplateVersion, Wait
+from engine.models import BusinessCalendar, Instance, Task, TaskQuestion, Template, TemplateVersion, Wait
 from engine.services.instances.lifecycle import start_instance
 from engine.services.instances.repair import retry_step, skip_step
 from engine.services.instances.signals import send_keyed_signal, send_signal
 from engine.services.tasks.assignment import assign_task
 from engine.services.tasks.attachments import attach_file
+from engine.services.tasks.handover import answer_question, ask_about_task, withdraw_question
 from engine.services.tasks.lifecycle import claim_task, complete_task, release_task
 from engine.services.tasks.redo import redo_task
 from engine.services.tasks.suspension import skip_task
@@ -179,6 +180,21 @@ class RealTenant:
 
     def assign(self, by: Person, task: Task, name: str | None) -> str | None:
         return self.attempt(by, lambda actor: assign_task(actor=actor, task_id=task.pk, person=name))[1]
+
+    def ask(self, by: Person, task: Task, name: str | None) -> str | None:
+        return self.attempt(
+            by, lambda actor: ask_about_task(actor=actor, task_id=task.pk, user=name or "", question="Which one?")
+        )[1]
+
+    def answer_question(self, by: Person, task: Task) -> str | None:
+        """Answer the question about a task; the newest, if it was asked of them."""
+        asked = TaskQuestion.objects.filter(task=task).order_by("-id").first()
+        if asked is None:
+            return "not_found"
+        return self.attempt(by, lambda actor: answer_question(actor=actor, question_id=asked.pk, answer="This one."))[1]
+
+    def withdraw(self, by: Person, task: Task) -> str | None:
+        return self.attempt(by, lambda actor: withdraw_question(actor=actor, task_id=task.pk))[1]
 
     def skip(self, by: Person, task: Task, reason: str) -> str | None:
         return self.attempt(by, lambda actor: skip_task(actor=actor, task_id=task.pk, reason=reason))[1]

@@ -66,6 +66,8 @@ class Improvised(Comparison):
         act: dict[str, Any] = {verb: f"{task.wait.step}{task.wait.iteration}", "by": self._anybody()}
         if verb == "complete":
             act["with"] = self._answer_to(task)
+        if verb == "ask":
+            act["with"] = self._anybody()
         if verb == "assign":
             act["with"] = {"user": self.chance.choice([None, self._anybody(), self._anybody()])}
         if self.chance.random() < 0.4 and verb in ("complete", "claim", "skip"):

@@ -1,4 +1,7 @@
-"""What a stored test shows is what happens: every act of every one, in the simulator and through the services."""
+"""What a stored test shows is what happens: every act of every one, in the simulator and through the services.
+
+What was played is run again from the audit: every instance has the whole snapshot that it had.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -8,10 +11,11 @@ import pytest
 
 from engine.kernel.simulator import acts
 from engine.kernel.simulator.instance import Task
-from engine.runtime import environment
+from engine.runtime import environment, replay
 from tests.conformance.comparison import Comparison
 from tests.conformance.documents import Stored, slug, stored_tests
 from tests.kernel.test_language_page import SETUP
+from tests.replaying import unlike_when_replayed
 from workflowplatform.ids import keep_time
 
 
@@ -33,7 +37,8 @@ def own_time(db: None) -> Iterator[None]:
 def page_house(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register what docs/language.md says is registered."""
     assert SETUP.decorator is not None
-    monkeypatch.setattr(environment, "decorator_named", SETUP.decorator)
+    for module in (environment, replay):
+        monkeypatch.setattr(module, "decorator_named", SETUP.decorator)
 
 
 @pytest.mark.usefixtures("own_time", "page_house")
@@ -45,6 +50,7 @@ def test_each_act_is_answered_alike(stored: Stored, record_property: Callable[[s
     assert not beside.differences, "\n".join(beside.differences)
     assert beside.failures == [] or not stored.expects
     assert beside.acts
+    assert unlike_when_replayed() == {}
 
 
 def named(workflow: str) -> Stored:

@@ -145,7 +145,7 @@ def served(ada: Any) -> list[float]:
     instances = []
     for _ in range(NEIGHBOURS):
         instances.append(started(ada, "steady").pk)
-        time.sleep(EVERY)
+        time.sleep(EVERY)  # sleep: the pace at which neighbours start
     give_up = time.monotonic() + PATIENCE
     while Instance.objects.filter(pk__in=instances).exclude(status="completed").exists():
         assert time.monotonic() < give_up

@@ -158,6 +158,7 @@ def test_no_connection_is_left(transactional: None, record_property: Any) -> Non
 
 
 def test_the_disk_is_full(transactional: None, record_property: Any) -> None:
+    """The disk is that of a tablespace. With a full `pg_wal` PostgreSQL stops: then it is away, as in test_postgres_away.py."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(small_disk(160))

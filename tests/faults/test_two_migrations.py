@@ -13,8 +13,9 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.faults.own_servers import own_servers
+from engine.db.advisory_locks import LOCK
 from tests.workers import ROOT
-from workflowplatform.management.commands.migrate import LOCK
+from workflowplatform.management.commands.migrate import LOCKED
 
 
 def migrating(address: str) -> subprocess.Popen[str]:
@@ -27,7 +28,7 @@ def migrating(address: str) -> subprocess.Popen[str]:
 def test_a_migration_waits_for_the_one_that_has_the_lock(transactional: None) -> None:
     told, taken = StringIO(), psycopg.connect(**connection.get_connection_params())
     with taken, ThreadPoolExecutor(1) as pool:
-        taken.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        taken.execute(LOCK, [[LOCKED]])
         waiting = pool.submit(_migrate_alone, told)
         while "Waiting" not in told.getvalue():
             assert not waiting.done(), told.getvalue()

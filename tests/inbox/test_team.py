@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from engine.models import Task
+from engine.models import Audit, Task
 from engine.services.people.absences import enter_absence
 from engine.services.tasks.lifecycle import claim_task
 from tests.cast import Cast
@@ -189,3 +189,21 @@ def test_a_lead_opens_a_task_of_their_team_reads_why_and_can_move_it_there(cast:
     assert 'data-reason data-code="seen" data-ok="yes"' in page
     assert 'data-act="hand_over"' in page
     assert 'id="answer"' not in page
+
+
+def test_limit_is_the_sum_of_what_authors_allow(cast: Cast, pays: list[Task]) -> None:
+    """It is shown only where every task of the team has one."""
+    assert "data-limit" not in signed_in("lena").get("/inbox/team/").content.decode()
+    activated(cast.actor("gwen"), DESK.replace("roles: [finance]", "roles: [finance], wip_limit: 3"))
+    page = signed_in("lena").get("/inbox/team/").content.decode()
+    assert 'data-limit="6"' in page
+    assert page.count("wf-bars__limit") == page.count("data-person=")
+
+
+def test_load_is_handed_out_as_a_file(cast: Cast, pays: list[Task]) -> None:
+    assert signed_in("mira").post("/inbox/team/export/").status_code == 403
+    answer = signed_in("lena").post("/inbox/team/export/", {"role": "finance"})
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    rows = [line.split(",") for line in answer.content.decode().splitlines()]
+    assert [row[:3] for row in rows if row[0] == "Mira"] == [["Mira", "2", "0"]]
+    assert Audit.objects.filter(action="export_tasks", actor_name="lena").count() == 1

@@ -56,6 +56,22 @@ def test_lock_file_and_environment_stay_out() -> None:
     assert [name for name in names if name == "uv.lock" or name.startswith((".venv", "var/"))] == []
 
 
+@pytest.mark.parametrize(("room", "most"), [("engine", 25), ("engine/kernel", 20), ("engine/services", 20)])
+def test_architecture_is_seen_at_a_glance(room: str, most: int) -> None:
+    """Put what is new into one of the packages, or make one for it and its kind."""
+    entries = {
+        name.removeprefix(f"{room}/").partition("/")[0] for name, _ in committed_texts() if name.startswith(room)
+    }
+    assert 10 < len(entries) <= most, sorted(entries)
+
+
+def test_advisory_locks_are_spelled_in_one_place() -> None:
+    """A second spelling could share a number with the first; migrations stay as they ran."""
+    code = [(name, text) for name, text in committed_texts() if name.endswith(".py")]
+    found = [name for name, text in code if "pg_" + "advisory" in text or "pg_" + "try_advisory" in text]
+    assert [name for name in found if "/migrations/" not in name] == ["engine/db/advisory_locks.py"]
+
+
 def pinned(file: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9][\w.-]*)==([^ ]+)", (PROJECT / file).read_text(), re.MULTILINE))
 
@@ -111,17 +127,31 @@ def test_ci_calls_bin_test_and_nothing_else_decides() -> None:
     assert lines == ["set -eu", 'exec "$(dirname -- "$0")/../bin/test" "$@"']
 
 
+def is_ended_by_a_condition(node: ast.AST) -> bool:
+    """Return whether a node is a loop that ends when something has come."""
+    ends = ast.Break | ast.Return
+    return isinstance(node, ast.While) or (
+        isinstance(node, ast.For) and any(isinstance(one, ends) for one in ast.walk(node))
+    )
+
+
+SLEEPS = re.compile(r"(^|^time\.)sleep$|\.wait_for_timeout$")
+
+
 def hopeful_sleeps(source: str) -> list[int]:
-    """List the lines of a test module that sleep outside a loop without a comment `# sleep:` that says why."""
+    """List the lines of a test module that sleep outside a loop without a comment `# sleep:` that says why.
+
+    A browser that is told to wait for a time sleeps as well.
+    """
     lines, found = source.splitlines(), set[int]()
 
     def look(node: ast.AST, in_loop: bool) -> None:
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             in_loop = False
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep") and not in_loop:
+        if isinstance(node, ast.Call) and SLEEPS.search(ast.unparse(node.func)) and not in_loop:
             found.update({node.lineno} if "# sleep: " not in lines[node.lineno - 1] else ())
         for child in ast.iter_child_nodes(node):
-            look(child, in_loop or isinstance(node, ast.While | ast.For))
+            look(child, in_loop or is_ended_by_a_condition(node))
 
     look(ast.parse(source), False)
     return sorted(found)
@@ -146,5 +176,14 @@ while not done():
 for _ in rows:
     def act():
         time.sleep(5)
+inbox.page.wait_for_timeout(6)
+while not there():
+    page.wait_for_timeout(7)
+for words in ("first", "second"):
+    page.wait_for_timeout(8)
+for _ in range(9):
+    if there():
+        break
+    page.wait_for_timeout(9)
 """
-    assert hopeful_sleeps(source) == [2, 6, 9]
+    assert hopeful_sleeps(source) == [2, 6, 9, 10, 14]

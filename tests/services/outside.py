@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(OSError):
             for _ in range(300):
                 self.wfile.write(b".")
-                time.sleep(0.1)
+                time.sleep(0.1)  # sleep: a server that never ends
 
     def act_cut(self, rest: str) -> None:
         self.close_connection = True

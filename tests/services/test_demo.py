@@ -24,6 +24,7 @@ from engine.models import (
     Audit,
     BusinessCalendar,
     Instance,
+    RuntimeState,
     Schedule,
     Secret,
     Signal,
@@ -39,6 +40,7 @@ from engine.services.people.accounts import deactivate_person
 from engine.services.templates.versions import archive_version
 from engine.services.webhooks.deliveries import collect, look_for_work
 from engine.services.webhooks.subscriptions import resume_webhook
+from tests.replaying import unlike_when_replayed
 from tests.settling import PATIENCE, settle
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Absence, Membership, Role, Tenant, User
@@ -232,6 +234,13 @@ def test_a_webhook_has_something_to_tell_and_fails_at_nothing() -> None:
     collect()
     waiting = WebhookDelivery.objects.filter(webhook=webhook, status="pending", attempts=0)
     assert set(waiting.values_list("event", flat=True)) == set(webhook.events)
+
+
+def test_every_instance_run_again_from_its_audit_has_its_whole_snapshot() -> None:
+    begun = RuntimeState.objects.exclude(snapshot={})
+    assert begun.count() > 150
+    with crossing("operator"):
+        assert unlike_when_replayed() == {}
 
 
 def test_seeding_twice_is_seeding_once() -> None:

@@ -44,3 +44,9 @@ def test_each_word_must_be_there_and_marks_narrow(cast: Cast) -> None:
     assert counts(cast, "ada", "1240") == (1, 0, 0, 0)
     assert counts(cast, "uri", "nordwind") == (0, 1, 0, 0)
     assert counts(cast, "ada", " ") == (0, 0, 0, 0)
+
+
+def test_a_task_is_found_by_its_words_not_by_their_letters(cast: Cast) -> None:
+    activated(cast.actor("gwen"), DESK)
+    started(cast.actor("uri"), "desk", what="oak desk", supplier="Nordwind")
+    assert counts(cast, "ada", "kao skde") == (0, 0, 0, 0)

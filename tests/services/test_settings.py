@@ -182,17 +182,21 @@ def test_the_table_of_settings_is_up_to_date() -> None:
 
 
 READS = re.compile(r"settings\.WORKFLOW_|getattr\(settings|os\.environ|os\.getenv|from os import")
+READERS = {ROOT / "engine/conf.py", ROOT / "workflowplatform/conf.py", ROOT / "workflowplatform/settings.py"}
+BEFORE_SETTINGS = {"environment.py", "asgi.py", "wsgi.py"} | {
+    path.name for path in (ROOT / "workflowplatform/servers").glob("*.py")
+}
 PROMETHEUS = re.compile(r'os\.environ\["PROMETHEUS_MULTIPROC_DIR"\] =|"PROMETHEUS_MULTIPROC_DIR" in os\.environ')
 """The library takes its folder from the environment and from nowhere else."""
 
 
 def readers(folders: Iterable[Path]) -> set[str]:
-    """Find lines that read settings or the environment past engine/conf.py."""
+    """Find lines that read settings or the environment past the two modules that do."""
     found = (path for folder in folders for path in folder.rglob("*.py"))
     return {
         f"{path.name}: {line.strip()}"
         for path in found
-        if path != ROOT / "engine/conf.py"
+        if path not in READERS
         for line in path.read_text().splitlines()
         if READS.search(line) and not PROMETHEUS.search(line)
     }
@@ -200,6 +204,13 @@ def readers(folders: Iterable[Path]) -> set[str]:
 
 def test_the_engine_and_the_inbox_read_settings_through_conf_alone() -> None:
     assert readers([ROOT / "engine", ROOT / "tasks_inbox"]) == set()
+
+
+def test_the_project_reads_settings_through_conf_alone() -> None:
+    """The environment is another matter: the embedded servers, and what starts a process, run before there are settings."""
+    found = readers([ROOT / "workflowplatform"])
+    assert {line for line in found if "os.environ" not in line} == set()
+    assert {line.partition(":")[0] for line in found} <= BEFORE_SETTINGS
 
 
 def test_a_reader_past_conf_is_found(tmp_path: Path) -> None:

@@ -202,6 +202,8 @@ class Role(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="roles", db_index=False)
     name = models.CharField(max_length=63, validators=[slug])
     title = models.CharField(max_length=200, blank=True)
+    confidential = models.BooleanField(default=False, db_default=False)
+    """Whether a deputy gets the work of this role only where the absent person chooses it."""
 
     class Meta:
         db_table = "wf_roles"

@@ -15,6 +15,8 @@ from typing import IO, Any, NoReturn
 from django.conf import settings
 from django.core.exceptions import RequestAborted, RequestDataTooBig
 
+from workflowplatform.conf import conf
+
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 
@@ -29,7 +31,7 @@ def most_taken(scope: Message) -> int:
     if not known and scope["path"].startswith(API):
         return 0
     if known and headers.get(b"content-type", b"").lower().startswith(WITH_FILES):
-        return int(settings.WORKFLOW_LARGEST_UPLOAD)
+        return conf.largest_upload
     return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 

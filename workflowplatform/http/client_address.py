@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 
+from workflowplatform.conf import conf
 from workflowplatform.servers.proxies import UNIX
 
 HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP", "HTTP_VIA")
@@ -71,7 +71,7 @@ class ForwardingMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         meta = request.META
         meta[FORWARDED] = any(name in meta for name in HEADERS)
-        if words := settings.WORKFLOW_PROXIES:
+        if words := conf.proxies:
             peer = meta.get("REMOTE_ADDR") or ""
             meta["REMOTE_ADDR"] = client_address(peer, meta.get("HTTP_X_FORWARDED_FOR", ""), words)
             if not is_proxy(peer, words):

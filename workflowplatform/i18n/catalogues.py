@@ -32,6 +32,8 @@ MODULES = (
     "engine/access",
     "engine/storage/attachments.py",
     "engine/presentation/forms",
+    "engine/models/task.py",
+    "engine/models/template.py",
     "engine/runtime/claims.py",
     "engine/kernel/forms.py",
     "engine/kernel/json_safety.py",

@@ -1,68 +1,169 @@
-"""Serve the product with uvicorn, and stop without refusing anybody: ``python -m workflowplatform.servers.web FD|HOST:PORT``.
+"""Serve the product by web processes on one socket: ``python -m workflowplatform.servers.web FD|HOST:PORT [PROCESSES]``.
 
 With a number it serves a socket that `up` listens on: it belongs to `up`, so no port is lost between finding and binding it, and
-a restart drops no waiting connection. With an address it listens itself, as one of several processes behind a proxy.
+a restart drops no waiting connection. With an address it listens itself, as one of several behind a proxy.
 
-uvicorn alone closes connections that are there and have not asked yet, and drops those that wait to be accepted: a proxy that has
-just connected is cut off without an answer. Here the last connections are accepted, and have a moment to ask.
+This process serves nothing and imports no Django: it owns the socket, so that a process that has grown (patient_server.py) can be
+replaced without a refused request. The successor is started first, on the same socket; only when it serves, the predecessor is
+asked to retire: it takes no new connections, answers those that it has, and ends.
 """
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import os
+import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
-import uvicorn
+from workflowplatform.servers.processes import STOPS, die_with
 
-APPLICATION = "workflowplatform.asgi:application"
-LAST_SECONDS = 1.0
-"""How long connections that are there may still ask, after the last one was accepted."""
+READY, FULL = b"r", b"f"
+"""What a serving process says: that it serves, and (once a second) that it is about to hold as much memory as it may."""
+RETIRE = signal.SIGUSR1
 BACKLOG = 2048
+LOOK_EVERY = 0.1
+AGAIN_AFTER = 10.0
+"""Seconds before another successor is tried, where one ended before it served."""
+
+Serve = Callable[[socket.socket, Callable[[bytes], object], bool], None]
+"""How a child serves: the socket, how it says something, and whether others wait for its end."""
 
 
-class PatientServer(uvicorn.Server):
-    """A server that answers everybody who has reached it before it ends."""
+@dataclass
+class Serving:
+    """A process that serves or is about to, and how it is heard."""
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept who waits, listen no more, answer who is there for a moment; then end as uvicorn does."""
-        for server in self.servers:
-            for listener in server.sockets:
-                await self._accept_waiting(listener.fileno())
-            server.close()
-        for one in sockets or []:
-            one.close()
-        until = time.monotonic() + LAST_SECONDS
-        while self.server_state.connections and time.monotonic() < until and not self.force_exit:
-            await asyncio.sleep(0.02)
-        await super().shutdown(sockets)
-
-    async def _accept_waiting(self, number: int) -> None:
-        loop = asyncio.get_running_loop()
-        for accepted in _waiting(number):
-            await loop.connect_accepted_socket(self._protocol, accepted)
-
-    def _protocol(self) -> asyncio.Protocol:
-        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return made
+    pid: int
+    said: int
+    replaces: Serving | None = None
+    is_ready: bool = False
+    is_retiring: bool = False
 
 
-def _waiting(number: int) -> Iterator[socket.socket]:
-    """Accept whatever waits at a listening socket."""
-    with socket.socket(fileno=os.dup(number)) as listener:
-        listener.setblocking(False)
-        while True:
-            try:
-                accepted, _ = listener.accept()
-            except OSError:
-                return
-            accepted.setblocking(False)
-            yield accepted
+@dataclass
+class WebProcesses:
+    """Keep so many processes serving one socket."""
+
+    listener: socket.socket
+    count: int
+    serve: Serve
+    is_waited_for: bool = False
+    """Whether a supervisor has little patience with the end: then requests get less."""
+    serving: list[Serving] = field(default_factory=list)
+    is_stopping: bool = False
+    code: int = 0
+    _not_before: float = 0.0
+
+    def run(self) -> int:
+        """Serve until told to stop, or until a process ends before it ever served; return the exit code."""
+        for number in STOPS:
+            signal.signal(number, lambda *_: self.stop())
+        for _ in range(self.count):
+            self.start()
+        while self.serving:
+            for one in self.serving[:]:
+                self.look_after(one)
+            time.sleep(LOOK_EVERY)
+        return self.code
+
+    def start(self, replaces: Serving | None = None) -> None:
+        """Start a process; signals wait meanwhile, so that none finds it half noted."""
+        heard, says = os.pipe()
+        os.set_blocking(heard, False)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+        own, pid = os.getpid(), os.fork()
+        if not pid:
+            os._exit(self._serve(own, says))
+        os.close(says)
+        self.serving.append(Serving(pid, heard, replaces))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _serve(self, owner: int, says: int) -> int:
+        """Be the child: serve, and return the exit code."""
+        for number in STOPS:
+            signal.signal(number, signal.SIG_DFL)
+        die_with(owner, signal.SIGTERM)()
+        try:
+            self.serve(self.listener, partial(os.write, says), self.is_waited_for)
+        except SystemExit as end:
+            return _exit_code(end)
+        except BaseException:  # noqa: BLE001  the end of the process: what it was is told, as Python does
+            sys.excepthook(*sys.exc_info())
+            return 1
+        return 0
+
+    def stop(self) -> None:
+        """Ask every process to end."""
+        self.is_stopping = True
+        for one in self.serving:
+            _tell(one, signal.SIGTERM)
+
+    def look_after(self, one: Serving) -> None:
+        """Hear what a process says, and note its end."""
+        for word in _words(one.said):
+            if word == READY[0]:
+                self._retire_predecessor(one)
+            elif word == FULL[0] and not self.is_stopping:
+                self._replace(one)
+        ended, status = os.waitpid(one.pid, os.WNOHANG)
+        if ended:
+            self._note_end(one, os.waitstatus_to_exitcode(status))
+
+    def _retire_predecessor(self, one: Serving) -> None:
+        one.is_ready = True
+        if one.replaces in self.serving:
+            one.replaces.is_retiring = True
+            _tell(one.replaces, RETIRE)
+        one.replaces = None
+
+    def _replace(self, one: Serving) -> None:
+        """Start a successor, unless one is on its way or ended in vain a moment ago."""
+        has_one = one.is_retiring or any(other.replaces is one for other in self.serving)
+        if not has_one and time.monotonic() >= self._not_before:
+            _say(f"web process {one.pid} has grown; another one takes its place")
+            self.start(one)
+
+    def _note_end(self, one: Serving, code: int) -> None:
+        self.serving.remove(one)
+        os.close(one.said)
+        if self.is_stopping or one.is_retiring:
+            return
+        _say(f"web process {one.pid} ended with {code}")
+        if one.is_ready:
+            self.start()
+        elif one.replaces in self.serving:
+            self._not_before = time.monotonic() + AGAIN_AFTER
+        else:
+            self.code = code if code > 0 else 1
+            self.stop()
+
+
+def _words(said: int) -> bytes:
+    with contextlib.suppress(BlockingIOError):
+        return os.read(said, 100)
+    return b""
+
+
+def _tell(one: Serving, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(one.pid, number)
+
+
+def _exit_code(end: SystemExit) -> int:
+    if isinstance(end.code, str):
+        _say(end.code)
+        return 1
+    return end.code or 0
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
 
 
 def listening(place: str) -> socket.socket:
@@ -73,19 +174,18 @@ def listening(place: str) -> socket.socket:
     return socket.create_server((host, int(port)), backlog=BACKLOG)
 
 
+def _serve(listener: socket.socket, say: Callable[[bytes], object], is_waited_for: bool) -> None:
+    """Serve in this process, which imports the product only now: its parent stays small."""
+    from workflowplatform.servers.patient_server import serve  # noqa: PLC0415
+
+    serve(listener, say, is_waited_for)
+
+
 def main() -> None:
-    """Serve until told to stop; requests under way get ten seconds where it listens itself, three where `up` waits."""
-    place = sys.argv[1]
-    config = uvicorn.Config(
-        APPLICATION,
-        lifespan="off",
-        access_log=False,
-        log_level="warning",
-        timeout_graceful_shutdown=3 if place.isdigit() else 8,
-        server_header=False,
-        proxy_headers=False,  # workflowplatform.http.client_address decides whom to believe
-    )
-    PatientServer(config).run(sockets=[listening(place)])
+    """Serve until told to stop."""
+    place, *count = sys.argv[1:]
+    processes = WebProcesses(listening(place), int(count[0]) if count else 1, _serve, is_waited_for=place.isdigit())
+    sys.exit(processes.run())
 
 
 if __name__ == "__main__":

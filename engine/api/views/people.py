@@ -35,7 +35,7 @@ from engine.services.insights import stats
 from engine.services.people import accounts as people
 from engine.services.people import directory, erasure
 from engine.services.people.person_export import export_person
-from engine.services.people.tenants_and_roles import create_role, rename_role
+from engine.services.people.tenants_and_roles import create_role, mark_role, rename_role
 from engine.services.people.tokens import create_token, revoke_token
 from workflowplatform.http.public_links import origin_for
 
@@ -158,10 +158,14 @@ class RoleView(EditedView):
 
     @matched
     def put(self, request: Request, name: str) -> Response:
-        """Change title and description of a role."""
+        """Change the title of a role, or whether it is confidential."""
         role = directory.find_role(actor=self.actor, name=name)
-        renamed = rename_role(actor=self.actor, role=role, **read_body(request, RoleBody))
-        return Response(RoleSerializer.write(renamed))
+        body = read_body(request, RoleBody)
+        if "title" in body:
+            role = rename_role(actor=self.actor, role=role, title=body["title"])
+        if "confidential" in body:
+            role = mark_role(actor=self.actor, role=role, confidential=body["confidential"])
+        return Response(RoleSerializer.write(role))
 
 
 class TokensView(ApiView):

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from engine.kernel.effects import CancelChild, Closing, Emit, MakeCallLater, Slice, StartChild, Wait, WaitKind
 from engine.kernel.machine.machine import Machine
+from engine.kernel.machine.paused_clock import moved_by_pauses, resume_clock
 from engine.kernel.program import Definition
 from engine.kernel.signals import Json, TaskReopened
 from engine.kernel.snapshot import Frame, Snapshot, copied
@@ -144,4 +145,5 @@ def _offer_again(machine: Machine, leaf: Frame, frame: Frame, opened_at: datetim
         task = describe_task(machine, frame, machine.step_of(frame))
     finally:
         machine.now = now
-    machine.opened[leaf.n] = machine.opened[leaf.n]._replace(task=task)
+    resume_clock(machine, leaf)  # the question ended with the answer
+    machine.opened[leaf.n] = machine.opened[leaf.n]._replace(task=moved_by_pauses(machine, leaf, task))

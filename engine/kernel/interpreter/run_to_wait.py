@@ -30,6 +30,7 @@ from engine.kernel.machine.four_eyes import bar_people, remember_person, watch_t
 from engine.kernel.machine.machine import CANCELLED, COMPLETED, FAILED, SKIPPED, Machine
 from engine.kernel.machine.messages import Checkpoint, Ended
 from engine.kernel.machine.operator_marks import note_operated
+from engine.kernel.machine.paused_clock import pause_clock, resume_clock
 from engine.kernel.machine.step_end import error_of_retrying, finish, is_counted, run_again, uncaught_end
 from engine.kernel.machine.step_start import begin, told_line
 from engine.kernel.machine.step_table import KINDS
@@ -39,6 +40,8 @@ from engine.kernel.signals import (
     CallSucceeded,
     CancelCase,
     ChildEnded,
+    ClockPaused,
+    ClockResumed,
     Continue,
     Environment,
     Event,
@@ -298,14 +301,14 @@ def _signal(machine: Machine, event: NamedSignal) -> bool:
     return deliver_signal(machine, event.name, event.key, event.payload, everyone=event.all)
 
 
-def _claim(machine: Machine, event: TaskClaimed) -> bool:
-    leaf = _leaf(machine, event.token, WaitKind.TASK)
-    return leaf is not None and claimed(machine, leaf)
+def _of_task(act: Callable[[Machine, Frame], bool]) -> Callable[[Machine, Any], bool]:
+    """Make the rule that does something with the wait of the task that an event names."""
 
+    def rule(machine: Machine, event: Any) -> bool:
+        leaf = _leaf(machine, event.token, WaitKind.TASK)
+        return leaf is not None and act(machine, leaf)
 
-def _release(machine: Machine, event: TaskReleased) -> bool:
-    leaf = _leaf(machine, event.token, WaitKind.TASK)
-    return leaf is not None and released(machine, leaf)
+    return rule
 
 
 def _skip_task(machine: Machine, event: TaskSkipped) -> bool:
@@ -360,8 +363,10 @@ HAPPENINGS: Mapping[type, Callable[[Machine, Any], bool]] = {
     CallSucceeded: _answer(WaitKind.CALL),
     CallFailed: _answer(WaitKind.CALL),
     ChildEnded: _answer(WaitKind.CHILD),
-    TaskClaimed: _claim,
-    TaskReleased: _release,
+    TaskClaimed: _of_task(claimed),
+    TaskReleased: _of_task(released),
+    ClockPaused: _of_task(pause_clock),
+    ClockResumed: _of_task(resume_clock),
     TaskSkipped: _skip_task,
     TaskRedone: apply_redo,
     NamedSignal: _signal,

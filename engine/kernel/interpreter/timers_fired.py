@@ -9,6 +9,7 @@ from engine.kernel.machine.handlers import call_handler, timer_spec
 from engine.kernel.machine.lingering import told_lingering
 from engine.kernel.machine.machine import FAILED, Machine
 from engine.kernel.machine.messages import Ended
+from engine.kernel.machine.paused_clock import PAUSED, ran_out
 from engine.kernel.machine.step_end import (
     deadline,
     end_handled,
@@ -89,5 +90,6 @@ DUE: Mapping[str, Callable[[Machine, Frame, Frame], None]] = {
     "throttle": ask_again,
     "rate_limit": ask_again,
     "sla": ring_promise,
+    PAUSED: ran_out,
 }
 """What a leaf with a role does when it is due; handlers and reminders fire."""

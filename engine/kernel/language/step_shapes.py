@@ -58,6 +58,7 @@ CHECK = Shape(
     {"title": Field("textvalue", required=True), "id": Field("name"), "required": Field("bool", default=True)},
     short="title",
 )
+ASK = Shape("ask", {"pause": Field("bool", required=True), "at_most": Field("pause_time")})
 TASK = Shape(
     "task",
     {
@@ -91,6 +92,7 @@ TASK = Shape(
         "draft": Field("bool"),
         "secure": Field("bool"),
         "undo": Field("undo_time"),
+        "ask": inner(ASK),
         "attachments": inner(ATTACHMENTS),
         "checklist": list_of(inner(CHECK)),
         "on_expire": map_of(value()),

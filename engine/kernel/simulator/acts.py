@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from engine.kernel.effects import OpenTask
 from engine.kernel.machine.four_eyes import barred_from_passing, barred_from_redoing
 from engine.kernel.signals import (
+    ClockPaused,
+    ClockResumed,
     Json,
     StepRetried,
     StepSkipped,
@@ -116,9 +118,57 @@ def _act_release(play: "Play", instance: Instance, act: Mapping[str, Json]) -> N
         raise Refused("status", "it is nobody's")
     if task.assignee != person.name:
         _refuse_operator(person, "release another person's task")
+    _wait_no_more(play, instance, task)
     task.assignee, task.status = None, TaskStatus.OPEN
     if claimed:
         _tell_engine(play, instance, TaskReleased(task.wait.token))
+
+
+def _act_ask(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    """Ask a person about a task of one's own; it waits for the answer."""
+    task, person = _own(play, instance, act, "ask")
+    if task.waiting_for is not None:
+        raise Refused("waiting", f"it waits for {task.waiting_for} already")
+    asked = receiver(act)
+    if asked is None or asked == person.name:
+        raise Refused("invalid", "someone else is asked", ("user",))
+    task.waiting_for = asked
+    play.world.send(instance, ClockPaused(task.wait.token))
+
+
+def _own(play: "Play", instance: Instance, act: Mapping[str, Json], word: str) -> tuple[Task, Person]:
+    """Return a task and the person who holds it and acts."""
+    task = _there(instance.find_task(str(act[word])))
+    person = play.world.person(str(act.get("by") or task.assignee or choose_person(play.world, task)))
+    forbid_act(task, person)
+    if task.assignee is None:
+        raise Refused("status", "it is nobody's")
+    return task, person
+
+
+def _act_answer(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    """Answer the question about a task."""
+    task = _there(instance.find_task(str(act["answer"])))
+    if task.waiting_for is None or task.waiting_for != (act.get("by") or task.waiting_for):
+        raise Refused("not_found", "they were not asked")
+    if not task.is_open:
+        raise Refused("closed", f"the task is {task.status.value}")
+    _wait_no_more(play, instance, task)
+
+
+def _act_withdraw(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
+    """Take a question back."""
+    task, _ = _own(play, instance, act, "withdraw")
+    if task.waiting_for is None:
+        raise Refused("status", "it waits for nobody")
+    _wait_no_more(play, instance, task)
+
+
+def _wait_no_more(play: "Play", instance: Instance, task: Task) -> None:
+    """End the question about a task, if one is open, and the pause of its clock."""
+    if task.waiting_for is not None:
+        task.waiting_for = None
+        play.world.send(instance, ClockResumed(task.wait.token))
 
 
 def _act_skip(play: "Play", instance: Instance, act: Mapping[str, Json]) -> None:
@@ -196,6 +246,7 @@ def receiver(act: Mapping[str, Json]) -> str | None:
 
 
 def _hand_over(play: "Play", instance: Instance, task: Task, name: str | None) -> None:
+    _wait_no_more(play, instance, task)
     before, was_claimed = task.assignee, task.claimed_by is not None
     if name and before in task.asked and not (task.task.roles or task.task.users):
         task.asked = (task.asked - {str(before)}) | {name}
@@ -270,6 +321,9 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "claim": _act_claim,
     "release": _act_release,
     "assign": _act_assign,
+    "ask": _act_ask,
+    "answer": _act_answer,
+    "withdraw": _act_withdraw,
     "skip": _act_skip,
     "redo": _act_redo,
     "operate": _act_operate,
@@ -280,5 +334,5 @@ ACTS: Mapping[str, Callable[["Play", Instance, Mapping[str, Json]], None]] = {
     "expect": _act_expect,
 }
 """What each entry of `do` does, by its first word."""
-TASK_ACTS = frozenset(["complete", "claim", "release", "assign", "skip", "redo"])
+TASK_ACTS = frozenset(["complete", "claim", "release", "assign", "ask", "answer", "withdraw", "skip", "redo"])
 """Those that name a task."""

@@ -195,7 +195,7 @@ def _expect_due(play: "Play", instance: Instance, wanted: Json) -> list[str]:
     failures = []
     for step, asked in wanted.items():
         waits = [wait for wait in instance.waits.values() if wait.step == step and not wait.side]
-        due = [wait.task.due_at if wait.task is not None else wait.due_at for wait in waits]
+        due = [instance.tasks[wait.token].task.due_at if wait.task is not None else wait.due_at for wait in waits]
         found = play.world.spell(next((moment for moment in due if moment is not None), None))
         failures += compare(found, asked, f"due.{step}")
     return failures

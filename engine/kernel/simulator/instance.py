@@ -40,6 +40,10 @@ class Task:
     files: list[str] = field(default_factory=list)
     ended_at: datetime | None = None
     """When it was answered."""
+    stood_due: datetime | None = None
+    """When it was due as its clock was stopped."""
+    waiting_for: str | None = None
+    """The person who was asked about it and has not answered."""
 
     def __post_init__(self) -> None:
         task = self.task

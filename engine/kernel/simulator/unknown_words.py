@@ -30,6 +30,9 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
     "claim": ("by",),
     "release": ("by", "with"),
     "assign": ("by", "with"),
+    "ask": ("by", "with"),
+    "answer": ("by",),
+    "withdraw": ("by",),
     "skip": ("by", "with"),
     "redo": ("by",),
     "operate": ("by", "with", "input"),
@@ -41,12 +44,12 @@ ACT_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The keys that each verb of `do` may have."""
 BESIDE_ANY = ("in", "refused", "again")
-TASK_VERBS = ("complete", "claim", "release", "assign", "skip", "redo")
+TASK_VERBS = ("complete", "claim", "release", "assign", "ask", "answer", "withdraw", "skip", "redo")
 STEP_VERBS = (*TASK_VERBS, "operate")
 CALL_KEYS = ("status", "body", "headers", "data", "errors", "result", "error", "code", "message", "id")
 REFUSALS = (
     "answered", "claimed", "closed", "comment_required", "four_eyes", "invalid", "level", "limit", "moved_on", "not_candidate",
-    "not_found", "reference", "refused", "status", "wip_limit",
+    "not_found", "reference", "refused", "status", "waiting", "wip_limit",
 )  # fmt: skip
 """The codes by which acts and starts are refused."""
 TASK_WORDS = ("assignee", "roles", "users", "title", "values", "priority", "status")
@@ -217,7 +220,7 @@ class _Spelling:
             for word in ("all", "ttl"):
                 if word in act:
                     self.note((*path, word), f"{_place(path)}{word} only works with key", word, ())
-        if verb == "assign":
+        if verb in ("assign", "ask"):
             given = act.get("with")
             self.person((*path, "with"), given.get("user") if isinstance(given, dict) else given)
 

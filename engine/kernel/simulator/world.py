@@ -19,6 +19,8 @@ from engine.kernel.effects import (
     MakeCallLater,
     NotifyPeople,
     OpenTask,
+    PauseClock,
+    ResumeClock,
     StartChild,
     Wait,
     WaitKind,
@@ -28,6 +30,8 @@ from engine.kernel.program import Definition
 from engine.kernel.signals import (
     CancelCase,
     ChildEnded,
+    ClockPaused,
+    ClockResumed,
     Continue,
     Environment,
     Event,
@@ -57,7 +61,8 @@ from engine.kernel.transitions import InstanceStatus, TaskStatus
 MONDAY = "2030-01-07T09:00:00Z"
 MOST_TURNS = 20_000
 _MOVES_ANYTHING = (
-    TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, TaskRedone, CancelCase, StepRetried, StepSkipped,
+    TaskCompleted, TaskClaimed, TaskReleased, TaskSkipped, TaskRedone, ClockPaused, ClockResumed, CancelCase, StepRetried,
+    StepSkipped,
 )  # fmt: skip
 """What reaches a stopped instance; everything else is held until it resumes."""
 _RINGS: Mapping[WaitKind, type] = {WaitKind.TIMER: TimerDue, WaitKind.RETRY: RetryDue}
@@ -253,6 +258,16 @@ class World:
         if task.claimed_by in effect.excluded and not instance.definition.claims_decide:
             task.assignee, task.status = None, TaskStatus.OPEN
 
+    def _pause(self, instance: Instance, effect: PauseClock) -> None:
+        """Show a task as due at no time while its clock is paused."""
+        task = instance.tasks[effect.token]
+        task.stood_due, task.wait = task.task.due_at, task.wait._replace(task=replace(task.task, due_at=None))
+
+    def _resume(self, instance: Instance, effect: ResumeClock) -> None:
+        task = instance.tasks[effect.token]
+        due = effect.pause.move(task.stood_due) if task.stood_due else task.task.due_at
+        task.stood_due, task.wait = None, task.wait._replace(task=replace(task.task, due_at=due))
+
     def _members(self, roles: Sequence[str], level: int) -> set[str]:
         """Return the people of the test who hold one of these roles and are of a level."""
         return {one.name for one in self.people.values() if one.roles & set(roles) and one.level >= level}
@@ -375,4 +390,6 @@ _EFFECTS: Mapping[type, Any] = {
     NotifyPeople: World._notify,
     ChangeTask: World._change,
     BarPeople: World._bar,
+    PauseClock: World._pause,
+    ResumeClock: World._resume,
 }

@@ -16,7 +16,7 @@ from engine.kernel.machine.task_timers import watch_task
 from engine.kernel.program import Step
 from engine.kernel.signals import Json, TaskCompleted
 from engine.kernel.snapshot import Frame, copied
-from engine.kernel.tasks.rules import ChecklistPoint, FileRules, FourEyesRule, TaskRules
+from engine.kernel.tasks.rules import AskRule, ChecklistPoint, FileRules, FourEyesRule, TaskRules
 from engine.kernel.timing.periods import is_period, parse_period, spell_moment
 
 
@@ -68,6 +68,7 @@ def _rules(machine: Machine, step: Step, names: Names) -> TaskRules:
         checklist=tuple(_point(place, point, names) for place, point in enumerate(task.get("checklist", ()))),
         several="complete_when" in task,
         secure=task.get("secure", False),
+        ask=AskRule(ask.get("at_most")) if (ask := task.get("ask") or {}).get("pause") else None,
         undo=_seconds(task.get("undo", machine.definition.canonical.get("undo"))),
     )
 

@@ -83,6 +83,17 @@ class FourEyesRule:
 
 
 @dataclass(frozen=True, slots=True)
+class AskRule:
+    """What a question about the task does to its clock: it is paused until the answer, for so long at most."""
+
+    at_most: str | None = None
+    """A plain duration as the author wrote it; None: until the answer comes."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {"pause": True, **({"at_most": self.at_most} if self.at_most else {})}
+
+
+@dataclass(frozen=True, slots=True)
 class ChecklistPoint:
     id: str
     title: str
@@ -113,6 +124,8 @@ class TaskRules:
     """Whether who answers must be signed in: no link in a message is enough."""
     undo: float | None = None
     """How many seconds an answer given on a page can be taken back; None: the author does not say."""
+    ask: AskRule | None = None
+    """What a question does to the task's clock; None: it runs on."""
 
     @property
     def counts_people(self) -> bool:
@@ -139,6 +152,7 @@ class TaskRules:
             several=bool(given.get(SEVERAL)),
             secure=bool(given.get("secure")),
             undo=_number(given.get("undo")),
+            ask=_ask(given.get("ask")),
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -154,10 +168,18 @@ class TaskRules:
             "checklist": [point.to_json() for point in self.checklist],
             SEVERAL: self.several,
             "secure": self.secure,
+            "ask": self.ask.to_json() if self.ask else None,
         }
         kept = {key: value for key, value in written.items() if value not in (None, [], False)}
         kept |= {"undo": self.undo} if self.undo is not None else {}
         return kept if self.draft else {**kept, "draft": False}
+
+
+def _ask(value: Any) -> AskRule | None:
+    if not isinstance(value, dict) or not value.get("pause"):
+        return None
+    at_most = value.get("at_most")
+    return AskRule(at_most if isinstance(at_most, str) else None)
 
 
 def _number(value: Any) -> float | None:

@@ -150,7 +150,12 @@ class Calendar:
         reached = self.next_open(self._pass_calendar_time(self.next_open(moment), parts.calendar))
         if parts.days:
             reached = self._same_time(reached, self.add_business_days(wall_of(self.zone, reached).date(), parts.days))
-        return self._work(reached, parts.work) if parts.work else reached
+        return self.add_working_time(reached, parts.work)
+
+    def add_working_time(self, moment: datetime, work: timedelta) -> datetime:
+        """Go some working time on; none leads to the moment itself while open, else to the next opening."""
+        reached = self.next_open(moment)
+        return self._work(reached, work) if work else reached
 
     def add_business_days(self, day: date, days: int) -> date:
         """Return the date some business days after another."""

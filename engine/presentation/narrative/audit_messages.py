@@ -54,6 +54,11 @@ INSTANCE_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("The question about %(step)s was withdrawn"),
         "ban",
     ),
+    "task_clock_runs": AuditMessage(
+        gettext_lazy("let the due time of %(step)s run again"),
+        gettext_lazy("The due time of %(step)s runs again: no answer came in time"),
+        "clock",
+    ),
     "task_held": AuditMessage(
         gettext_lazy("answered %(step)s, with time to undo"),
         gettext_lazy("%(step)s was answered, with time to undo"),
@@ -183,6 +188,9 @@ OPERATOR_MESSAGES: Mapping[str, AuditMessage] = {
         gettext_lazy("suspended it"), gettext_lazy("It was suspended"), "player-stop", "warning"
     ),
     "resume_workflow": AuditMessage(gettext_lazy("let it continue"), gettext_lazy("It continues"), "player-play"),
+    "resolve_incident": AuditMessage(
+        gettext_lazy("resolved its incident"), gettext_lazy("Its incident was resolved"), "check"
+    ),
     "retry_workflow": AuditMessage(
         gettext_lazy("retried the failed step"), gettext_lazy("The failed step is retried"), "refresh"
     ),
@@ -219,6 +227,11 @@ TASK_MESSAGES: Mapping[str, AuditMessage] = {
     "redone": AuditMessage(gettext_lazy("had it done again"), gettext_lazy("It is done again"), "arrow-back-up"),
     "cancelled": AuditMessage(gettext_lazy("withdrew it"), gettext_lazy("It was withdrawn"), "ban", "danger"),
     "expired": AuditMessage(gettext_lazy("let it expire"), gettext_lazy("Its time ran out"), "clock", "danger"),
+    "clock_runs": AuditMessage(
+        gettext_lazy("let its due time run again"),
+        gettext_lazy("Its due time runs again: no answer came in time"),
+        "clock",
+    ),
     "held": AuditMessage(
         gettext_lazy("answered it, with time to undo"), gettext_lazy("It was answered, with time to undo"), "hourglass"
     ),

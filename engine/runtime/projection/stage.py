@@ -7,7 +7,18 @@ from typing import Any
 from uuid import UUID
 
 from engine.audit.chain import Act, Chain
-from engine.kernel.effects import BarPeople, CancelChild, ChangeTask, Emit, NotifyPeople, OpenTask, Slice, StartChild
+from engine.kernel.effects import (
+    BarPeople,
+    CancelChild,
+    ChangeTask,
+    Emit,
+    NotifyPeople,
+    OpenTask,
+    PauseClock,
+    ResumeClock,
+    Slice,
+    StartChild,
+)
 from engine.kernel.machine.throttle_slots import Place, places_of
 from engine.kernel.signals import ChildEnded, Event, InstanceFacts, SignalType
 from engine.kernel.snapshot import Snapshot
@@ -23,6 +34,9 @@ PROVIDER = "kernel"
 
 HELD_STATUSES = frozenset({InstanceStatus.INCIDENT, InstanceStatus.SUSPENDED})
 """Statuses in which no signal is delivered."""
+
+TO_PEOPLE = (ChangeTask, BarPeople, NotifyPeople, PauseClock, ResumeClock)
+"""Effects that engine.runtime.task_effects carries out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +186,7 @@ class Stage:
     @property
     def asks_people(self) -> bool:
         """Return whether people are concerned beyond the rows of their tasks: it assigns, escalates, bars or sends mail."""
-        return any(isinstance(effect, ChangeTask | BarPeople | NotifyPeople) for effect in self.result.effects) or any(
+        return any(isinstance(effect, TO_PEOPLE) for effect in self.result.effects) or any(
             wait.task and finds_person(wait.task) for wait in self.result.opened
         )
 

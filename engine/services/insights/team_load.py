@@ -19,6 +19,7 @@ from django.utils import timezone
 from engine import access
 from engine.audit.chain import database_now
 from engine.models import Task, TaskCandidate
+from engine.services.people.staffing import tasks_in_force
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Kind, Role, User
 from workflowplatform.ids import first_id_at
@@ -85,6 +86,8 @@ class TeamLoad:
     people: tuple[PersonLoad, ...]
     queues: tuple[QueueLoad, ...]
     now: datetime
+    limit: int | None = None
+    """How many tasks one person of the team may hold, where the author of each of its tasks says so."""
 
     @property
     def open(self) -> int:
@@ -127,7 +130,7 @@ class _Counting:
             for pk, person in people.items()
         ]
         loads.sort(key=lambda each: (-each.open, each.person.display_name.casefold()))
-        return TeamLoad(self.roles, self.chosen, tuple(loads), tuple(self._queues(done)), self.now)
+        return TeamLoad(self.roles, self.chosen, tuple(loads), tuple(self._queues(done)), self.now, self._limit())
 
     @cached_property
     def team(self) -> tuple[Role, ...]:
@@ -144,6 +147,12 @@ class _Counting:
     def is_everything(self) -> bool:
         """Whether all tasks of the tenant count, also those that no role is asked for."""
         return self.chosen is None and access.sees_tenant(self.actor)
+
+    def _limit(self) -> int | None:
+        names = {role.name for role in self.team}
+        asked = [task.limit for task in tasks_in_force(self.actor.tenant_id) if not names.isdisjoint(task.roles)]
+        limits = [limit for limit in asked if limit is not None]
+        return sum(limits) if limits and len(limits) == len(asked) else None
 
     def _held(self) -> dict[UUID, PersonLoad]:
         """Count the open tasks of each person who has some."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.audit.chain import Act, database_now, record
 from engine.db.transactions import in_one_transaction
-from engine.errors import Conflict, Invalid, NotFound, Refused
+from engine.errors import Conflict, Invalid, NotFound, Refused, Unreadable
 from engine.kernel.tasks.answers import ending_of
 from engine.kernel.tasks.rules import FILE_KINDS, FileRules
 from engine.kernel.transitions import TaskStatus
@@ -27,7 +27,7 @@ from engine.runtime.task_effects import send_reminder
 from engine.services.instances.lifecycle import end_by_hand, require_reason
 from engine.services.notifications.case_comments import notify_of_comment
 from engine.services.tasks.comments import refuse_text
-from engine.services.tasks.lifecycle import note_act
+from engine.services.tasks.history import note_act
 from engine.storage.attachments import clean_name, file_path, keep, read_up_to, refuse_file
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
@@ -50,7 +50,11 @@ def refuse_withdrawing(actor: Actor, instance: Instance) -> Refused | Conflict |
         return Conflict(message, code="status", status=instance.status)
     if instance.parent_token is not None:
         return Refused(_("This belongs to another case. Withdraw that one."), code="withdraw")
-    if not (definition_of(instance.version_id).canonical.get("starter") or {"withdraw": True})["withdraw"]:
+    try:
+        starter = definition_of(instance.version_id).canonical.get("starter") or {}
+    except Unreadable as refusal:
+        return refusal
+    if not starter.get("withdraw", True):
         return Refused(_("The author of this workflow does not let requests be withdrawn."), code="withdraw")
     if _is_answered(instance):
         return Conflict(_("This can't be withdrawn any more: it has been answered."), code="answered")

@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from engine import access
+from engine.errors import Unreadable
 from engine.kernel.interpreter.pending_steps import pending_steps
-from engine.kernel.snapshot import Snapshot, UnreadableSnapshot
 from engine.kernel.transitions import StepStatus
 from engine.models import Instance, RuntimeState, StepRun
+from engine.runtime.claims import read_snapshot
 from engine.runtime.definition_cache import definition_of
 from workflowplatform.accounts.actor import Actor
 
@@ -47,6 +48,6 @@ def _pending(instance: Instance) -> Iterator[PendingStep]:
     if instance.is_over or not any(step.kind == "graph" for step in definition.steps.values()):
         return
     stored = RuntimeState.objects.filter(pk=instance.pk).values_list("snapshot", flat=True).first()
-    with suppress(UnreadableSnapshot):
-        for step in pending_steps(definition, Snapshot.from_json(stored or {})):
+    with suppress(Unreadable):
+        for step in pending_steps(definition, read_snapshot(stored or {})):
             yield PendingStep(step.step, step.kind, step.path, step.iteration, step.parent)

@@ -42,8 +42,13 @@ def mentions_in(task: Task, text: str) -> Mentions:
 def people_to_mention(*, actor: Actor, task: Task, typed: str) -> list[User]:
     """Return people who may be mentioned at a task that the actor sees, by how their name begins."""
     people = access.people_who_see(task).exclude(username=actor.name)
+    return list(people.filter(beginning_with(typed)).order_by("username")[:MOST_OFFERED])
+
+
+def beginning_with(typed: str) -> Q:
+    """Return the filter of people one of whose names begins with what was typed."""
     begins = Q(username__istartswith=typed) | Q(full_name__istartswith=typed) | Q(full_name__icontains=f" {typed}")
-    return list(people.filter(begins if typed else Q()).order_by("username")[:MOST_OFFERED])
+    return begins if typed else Q()
 
 
 def known_names(task: Task, texts: Iterable[str]) -> frozenset[str]:

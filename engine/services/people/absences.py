@@ -24,7 +24,7 @@ from engine.errors import Invalid, Refused
 from engine.kernel.forms import FieldError
 from engine.kernel.program import Definition
 from engine.services.notifications.announcements import Announcement, announce
-from engine.services.people.staffing import Gap, gaps_of_absence, gaps_of_definition
+from engine.services.people.staffing import Gap, Outlook, gaps_of_definition
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Role, User
 from workflowplatform.i18n.dates import date_format
@@ -55,14 +55,20 @@ def list_absences(*, actor: Actor) -> QuerySet[Absence]:
 @in_one_transaction
 def enter_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any) -> Absence:
     """Enter the absence of a person from one moment to another, and their deputy."""
-    wanted = _wanted(actor, person, deputy, words)
     _take_turn(actor)
-    now = database_now()
-    _check(actor, wanted, now)
-    absence = Absence(tenant_id=actor.tenant_id, entered_by=actor.name)
-    _write(absence, wanted)
-    record(wanted.person, Act("enter_absence", new=facts_of(absence)), actor=actor)
+    absence = intended_absence(actor=actor, person=person, deputy=deputy, **words)
+    absence.save(force_insert=True)
+    record(absence.person, Act("enter_absence", new=facts_of(absence)), actor=actor)
     _announce(actor, absence, "deputy_named")
+    return absence
+
+
+def intended_absence(*, actor: Actor, person: str, deputy: str | None, **words: Any) -> Absence:
+    """Return an absence as it would be entered, or refuse it; nothing is written."""
+    wanted = _wanted(actor, person, deputy, words)
+    _check(actor, wanted, database_now())
+    absence = Absence(tenant_id=actor.tenant_id, entered_by=actor.name)
+    _fill(absence, wanted)
     return absence
 
 
@@ -72,12 +78,8 @@ def change_absence(*, actor: Actor, absence_id: UUID, **words: Any) -> Absence:
     _take_turn(actor)
     absence = absence_to_change(actor, absence_id)
     old, before = facts_of(absence), absence.deputy_id
-    given = {name: getattr(absence, name) for name in CHANGEABLE} | words
-    deputy = given.pop("deputy", absence.deputy and absence.deputy.username)
-    wanted = _wanted(actor, absence.person.username, deputy, given)
-    _check(actor, wanted, database_now(), but=absence)
-    _write(absence, wanted)
-    record(wanted.person, Act("change_absence", old=old, new=facts_of(absence)), actor=actor)
+    changed_absence(actor=actor, absence=absence, **words).save()
+    record(absence.person, Act("change_absence", old=old, new=facts_of(absence)), actor=actor)
     if absence.deputy_id != before:
         _announce(actor, absence, "deputy_named")
     return absence
@@ -95,6 +97,16 @@ def end_absence(*, actor: Actor, absence_id: UUID) -> None:
         absence.delete()
     else:
         Absence.objects.filter(pk=absence.pk).update(ends_at=now)
+
+
+def changed_absence(*, actor: Actor, absence: Absence, **words: Any) -> Absence:
+    """Return an absence as it would be after a change, or refuse the change; nothing is written."""
+    given = {name: getattr(absence, name) for name in CHANGEABLE} | words
+    deputy = given.pop("deputy", absence.deputy and absence.deputy.username)
+    wanted = _wanted(actor, absence.person.username, deputy, given)
+    _check(actor, wanted, database_now(), but=absence)
+    _fill(absence, wanted)
+    return absence
 
 
 CHANGEABLE = ("starts_at", "ends_at", "roles", "templates", "note", "keeps_open")
@@ -147,11 +159,10 @@ def _moment(person: User, given: date | datetime, days: int) -> datetime:
     return datetime.combine(given + timedelta(days=days), time(), ZoneInfo(person.time_zone))
 
 
-def _write(absence: Absence, wanted: Wanted) -> None:
+def _fill(absence: Absence, wanted: Wanted) -> None:
     absence.person, absence.deputy = wanted.person, wanted.deputy
     for name in CHANGEABLE:
         setattr(absence, name, getattr(wanted, name))
-    absence.save()
 
 
 # What is refused
@@ -272,19 +283,24 @@ def away_of(people: Iterable[UUID], starts_at: datetime, ends_at: datetime) -> d
 
 def warn_about(absence: Absence) -> list[Notice]:
     """Return what the absence brings about: a deputy who is away too, and tasks for which nobody is left."""
-    left = [_nobody_left(gap) for gap in gaps_of_absence(absence)]
+    return [*warn_of_deputy(absence), *(nobody_left(gap) for gap in Outlook(absence).gaps)]
+
+
+def warn_of_deputy(absence: Absence) -> list[Notice]:
+    """Return when the deputy of an absence is away too."""
     if absence.deputy is None:
-        return left
+        return []
     away = away_of([absence.deputy.pk], absence.starts_at, absence.ends_at).get(absence.deputy.pk, [])
-    return [*(_deputy_away(absence.deputy, one) for one in away), *left]
+    return [_deputy_away(absence.deputy, one) for one in away]
 
 
 def warn_about_definition(tenant_id: UUID, definition: Definition, name: str, title: str) -> list[Notice]:
     """Return the tasks of a workflow for which nobody is left while people are away."""
-    return [_nobody_left(gap) for gap in gaps_of_definition(tenant_id, definition, name, title, database_now())]
+    return [nobody_left(gap) for gap in gaps_of_definition(tenant_id, definition, name, title, database_now())]
 
 
-def _nobody_left(gap: Gap) -> Notice:
+def nobody_left(gap: Gap) -> Notice:
+    """Describe a task for which too few people are left."""
     words = {
         "task": gap.task.title,
         "people": either(list(gap.people)),
@@ -306,10 +322,12 @@ def _nobody_left(gap: Gap) -> Notice:
 
 def _deputy_away(deputy: User, away: Absence) -> Notice:
     words = {"deputy": deputy.display_name, "days": days_of(away.starts_at, away.ends_at)}
+    facts = {"from": away.starts_at, "until": away.ends_at, "days": words["days"]}
     if away.deputy is None:
-        return Notice("deputy_away", _("%(deputy)s is away %(days)s. Choose another deputy for these days.") % words)
+        message = _("%(deputy)s is away %(days)s. Choose another deputy for these days.") % words
+        return Notice("deputy_away", message, facts)
     words["next"] = away.deputy.display_name
-    return Notice("deputy_away", _("%(deputy)s is away %(days)s. Then %(next)s stands in.") % words)
+    return Notice("deputy_away", _("%(deputy)s is away %(days)s. Then %(next)s stands in.") % words, facts)
 
 
 def days_of(starts_at: datetime, ends_at: datetime) -> str:

@@ -29,7 +29,8 @@ from engine.models import (
 from engine.services.people.account_rules import to_manage
 from engine.services.people.accounts import deactivate_person
 from engine.services.people.person_export import Mention, find_mentions
-from engine.services.people.pseudonyms import Names, replace_names
+from engine.services.people.pseudonyms import names_of, replace_names
+from engine.services.people.redaction import Names
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
 
@@ -78,7 +79,7 @@ def agree_erasure(*, actor: Actor | None, person: User) -> Erased:
     deactivate_person(actor=actor, person=person)
     _outwait()
     erasure = _open_erasure(person)
-    names = Names.of(person, erasure.pseudonym)
+    names = names_of(person, erasure.pseudonym)
     replace_names(erasure, names)
     mentions = tuple(find_mentions(person))
     _finish(erasure, names, acting)

@@ -29,7 +29,7 @@ from engine.models import (
     TemplateVersion,
 )
 from engine.services.people.account_rules import to_manage
-from engine.services.people.pseudonyms import PEOPLE_KEYS
+from engine.services.people.redaction import PEOPLE_KEYS
 from engine.storage.attachments import file_path
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import Absence, Token, User

@@ -7,7 +7,6 @@ record.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -53,8 +52,8 @@ from engine.models import (
     Turn,
     Webhook,
 )
-from engine.models.audit import cause_with, split_cause
 from engine.services.audit.verification import redaction_facts
+from engine.services.people.redaction import Names, leaving_words, redact, redact_acts, renamed_result, renamed_snapshot
 from workflowplatform.accounts.models import Absence, Membership, Token, User
 from workflowplatform.database.tenancy import acting_for, crossing
 
@@ -103,28 +102,12 @@ LISTED: tuple[tuple[type[models.Model], str], ...] = (
     (User, "same_eyes"),
 )
 """Columns that hold lists of names."""
-OWN_FACTS = ("email", "full_name")
-"""Keys of a person's own audit rows that hold personal data besides the name."""
-PEOPLE_KEYS = ("assignee", "owner", "made_by", "changed_by", "for", "person", "deputy", "manager")
-"""Keys under which rows of the audit and task events name a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The person to erase: their names until now, and from now on."""
-
-    person_id: UUID
-    tenant_id: UUID
-    name: str
-    display: str
-    pseudonym: str
-    tenants: tuple[UUID, ...]
-    """Where the name may be, home first."""
-
-    @classmethod
-    def of(cls, person: User, pseudonym: str) -> "Names":
-        tenants = (person.tenant_id, *sorted(_other_tenants_of(person)))
-        return cls(person.pk, person.tenant_id, person.username, person.display_name, pseudonym, tenants)
+def names_of(person: User, pseudonym: str) -> Names:
+    """Return what to replace for a person, and in which tenants."""
+    tenants = (person.tenant_id, *sorted(_other_tenants_of(person)))
+    return Names(person.pk, person.tenant_id, person.username, person.display_name, pseudonym, tenants)
 
 
 @crossing("erasure")
@@ -236,7 +219,7 @@ def _rename_in_ledgers(erasure: Erasure, names: Names) -> int:
         )
         ids = [row[0] for row in cursor.fetchall()]
     for runtime in RuntimeState.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"):
-        RuntimeState.objects.filter(pk=runtime.pk).update(snapshot=_renamed_snapshot(runtime.snapshot, names))
+        RuntimeState.objects.filter(pk=runtime.pk).update(snapshot=renamed_snapshot(runtime.snapshot, names))
     return _count(erasure, "ledgers", len(ids))
 
 
@@ -256,32 +239,9 @@ def _rename_in_steps(erasure: Erasure, names: Names) -> int:
             found = output if isinstance(output, dict | list) else read_json(output)
             cursor.execute(
                 "UPDATE wf_step_runs SET output = %s::jsonb WHERE instance_id = %s AND run = %s AND attempt = %s",
-                [write_json(_renamed_result(found, names)), instance_id, run, attempt],
+                [write_json(renamed_result(found, names)), instance_id, run, attempt],
             )
     return _count(erasure, "steps", len(rows))
-
-
-ANSWERS = ("results", "received", "undoable", "frames")
-"""The parts of a snapshot in which an answer says by whom it was given."""
-
-
-def _renamed_snapshot(snapshot: dict[str, Any], names: Names) -> dict[str, Any]:
-    people = {
-        step: {names.pseudonym if name == names.name else name: at for name, at in took_part.items()}
-        for step, took_part in (snapshot.get("people") or {}).items()
-    }
-    answers = {part: _renamed_result(snapshot[part], names) for part in ANSWERS if part in snapshot}
-    return snapshot | ({"people": people} if "people" in snapshot else {}) | answers
-
-
-def _renamed_result(value: Any, names: Names) -> Any:
-    """Rename the person who gave an answer, in a result and in the answers inside it."""
-    if isinstance(value, list):
-        return [_renamed_result(one, names) for one in value]
-    if not isinstance(value, dict):
-        return value
-    inner = {key: _renamed_result(one, names) for key, one in value.items()}
-    return inner | {"by": names.pseudonym} if value.get("by") == names.name else inner
 
 
 ROWS = """
@@ -294,8 +254,8 @@ def _walk(table: str, own: str, names: Names, last: dict[str, Any]) -> Iterator[
     """Walk the keys of rows that may name the person, behind the last one; a table's key leads to its partition."""
     given: dict[str, Any] = {
         "name": names.name,
-        "left": _leaving_words(names.display),
-        "spelled": _like(write_json(_leaving_words(names.display))),
+        "left": leaving_words(names.display),
+        "spelled": _like(write_json(leaving_words(names.display))),
         "maker": _like(f", made by {names.name}"),
         "word": _like(names.name),
         "quoted": _like(f'"{names.name}"'),
@@ -321,11 +281,6 @@ def _like(words: str) -> str:
     return f"%{words}%"
 
 
-def _leaving_words(display: str) -> str:
-    """Return the reason that deactivating writes at tasks that it releases."""
-    return f"{display} was deactivated."
-
-
 OF_JOURNAL = """OR subject_id = %(person)s OR acts::text LIKE %(quoted)s OR acts::text LIKE %(spelled)s
   OR acts::text LIKE %(maker)s OR told::text LIKE %(word)s"""
 """Where a row of the audit may name the person besides the columns that it shares with events of tasks."""
@@ -343,7 +298,7 @@ def _redact_rows(erasure: Erasure, names: Names, ids: list[int]) -> None:
     changed = []
     for row in JournalRow.objects.filter(pk__in=ids).order_by("pk"):
         own = row.subject_kind == "person" and row.subject_id == names.person_id
-        if _redact(row, names, own=own) | _redact_acts(row, names, own=own):
+        if redact(row, names, own=own) | redact_acts(row, names, own=own):
             told = {name: getattr(row, name) for name in ("acts", "told", "tenant_id", "subject_id")}
             told["seal"] = _seal_of(row)
             changed.append(_redacted_row(row) | told)
@@ -376,7 +331,7 @@ def _redact_events(erasure: Erasure, names: Names) -> int:
 def _redact_event_rows(erasure: Erasure, names: Names, keys: list[tuple[Any, ...]]) -> None:
     tasks, ids = zip(*keys, strict=True)
     found = TaskEvent.objects.filter(task_id__in=set(tasks), pk__in=ids)
-    rows = [row for row in found if _redact(row, names, own=False)]
+    rows = [row for row in found if redact(row, names, own=False)]
     if rows:
         changed = [_redacted_row(row) | {"task_id": row.task_id} for row in rows]
         with crossing("erasure"), connection.cursor() as cursor:
@@ -386,74 +341,6 @@ def _redact_event_rows(erasure: Erasure, names: Names, keys: list[tuple[Any, ...
 
 def _redacted_row(row: JournalRow | TaskEvent) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ("id", "actor_name", "cause", "old", "new")}
-
-
-def _redact_acts(row: JournalRow, names: Names, *, own: bool) -> bool:
-    """Replace the name in the acts of a row and in what the kernel was told; return whether anything changed."""
-    before = (row.acts, row.told)
-    if row.acts is not None:
-        row.acts = write_json([_redacted_act(act, names, own=own) for act in read_json(row.acts)])
-    if row.told is not None:
-        row.told = write_json([_renamed_turn(turn, names) for turn in read_json(row.told)])
-    return before != (row.acts, row.told)
-
-
-CONTENT = frozenset({"values", "comment", "payload", "value", "input", "output", "reason", "message", "error"})
-"""What people and programs wrote into an event."""
-
-
-def _renamed_turn(turn: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Rename the person in what the kernel was told: who did something, who took part, who holds a role."""
-    events = [
-        {key: value if key in CONTENT else _renamed_everywhere(value, names) for key, value in event.items()}
-        for event in turn["events"]
-    ]
-    members = {"members": _renamed_everywhere(turn["members"], names)} if "members" in turn else {}
-    return turn | {"events": events} | members
-
-
-def _renamed_everywhere(value: Any, names: Names) -> Any:
-    if isinstance(value, str):
-        return " ".join(names.pseudonym if word == names.name else word for word in value.split(" "))
-    if isinstance(value, list):
-        return [_renamed_everywhere(one, names) for one in value]
-    if isinstance(value, dict):
-        return {_renamed_everywhere(key, names): _renamed_everywhere(one, names) for key, one in value.items()}
-    return value
-
-
-def _redacted_act(act: dict[str, Any], names: Names, *, own: bool) -> dict[str, Any]:
-    sides = {side: _redacted(act[side], names, own=own) for side in ("old", "new") if side in act}
-    cause = {"cause": _redacted_cause(act["cause"], names)} if "cause" in act else {}
-    run = {"run": _renamed_result(act["run"], names)} if "run" in act else {}
-    return act | sides | cause | run
-
-
-def _redacted_cause(cause: str, names: Names) -> str:
-    if cause == _leaving_words(names.display):
-        return _leaving_words(names.pseudonym)
-    reason, via = split_cause(cause)
-    maker = f", made by {names.name}"
-    return cause_with(reason, f"{via.removesuffix(maker)}, made by {names.pseudonym}") if via.endswith(maker) else cause
-
-
-def _redact(row: JournalRow | TaskEvent, names: Names, *, own: bool) -> bool:
-    """Replace the name in a row in memory; return whether anything changed."""
-    before = (row.actor_name, row.cause, row.old, row.new)
-    if row.actor_name == names.name:
-        row.actor_name = names.pseudonym
-    row.cause = _redacted_cause(row.cause, names)
-    row.old, row.new = (_redacted(value, names, own=own) for value in (row.old, row.new))
-    return before != (row.actor_name, row.cause, row.old, row.new)
-
-
-def _redacted(value: Any, names: Names, *, own: bool) -> Any:
-    if not isinstance(value, dict):
-        return value
-    keys = (*PEOPLE_KEYS, "name") if own else PEOPLE_KEYS
-    named = {key: names.pseudonym for key in keys if value.get(key) == names.name}
-    facts = {key: "" for key in OWN_FACTS if own and value.get(key)}
-    return value | named | facts
 
 
 STEPS: tuple[Step, ...] = (

@@ -6,6 +6,7 @@ is here takes the absent person's place where a task is for named people; roles 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -37,6 +38,8 @@ class Asked:
     needs: int
     others: tuple[str, ...]
     """The steps whose people may not do it."""
+    limit: int | None = None
+    """How many of it one person may hold."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -59,10 +62,14 @@ class Gap:
 class Staff:
     """The people of a tenant, their roles, and when they are away."""
 
-    def __init__(self, tenant_id: UUID, absences: Sequence[Absence]) -> None:
-        people = User.objects.filter(tenant_id=tenant_id, is_active=True, kind=Kind.PERSON)
-        self.people = {person.pk: person for person in people.prefetch_related("roles")}
+    def __init__(self, people: Mapping[UUID, User], absences: Sequence[Absence]) -> None:
+        self.people = people
         self.absences = absences
+
+    @classmethod
+    def of(cls, tenant_id: UUID, absences: Sequence[Absence]) -> "Staff":
+        people = User.objects.filter(tenant_id=tenant_id, is_active=True, kind=Kind.PERSON)
+        return cls({person.pk: person for person in people.prefetch_related("roles")}, absences)
 
     @cached_property
     def roles(self) -> Mapping[UUID, frozenset[str]]:
@@ -103,22 +110,43 @@ class Staff:
         return seen - absent
 
 
-def gaps_of_absence(absence: Absence) -> list[Gap]:
-    """Return the tasks of active templates that nobody could do at some time of an absence, and who is missing because of it."""
-    versions = TemplateVersion.objects.in_force().filter(tenant_id=absence.tenant_id).select_related("template")
-    absences = list(
-        Absence.objects.filter(
-            tenant_id=absence.tenant_id, starts_at__lt=absence.ends_at, ends_at__gt=absence.starts_at
-        )
-    )
-    staff = Staff(absence.tenant_id, absences)
-    tasks = [
-        task
-        for version in versions[:MOST_VERSIONS]
-        for task in tasks_of(definition_of(version.pk), version.template.name, version.template.title)
-    ]
-    concerned = [task for task in tasks if absence.person_id in staff.pool(task)]
-    return _gaps(staff, concerned, tasks, absence.starts_at, absence.ends_at)
+class Outlook:
+    """What an absence, entered or only intended, means for the tasks of the active templates."""
+
+    def __init__(self, absence: Absence) -> None:
+        self.absence = absence
+        self.staff = Staff.of(absence.tenant_id, [*_others(absence), absence])
+        self.tasks = list(tasks_in_force(absence.tenant_id))
+        self.known = {task.key: task for task in self.tasks}
+
+    @cached_property
+    def concerned(self) -> list[Asked]:
+        """Return the tasks that the absent person may do."""
+        return [task for task in self.tasks if self.absence.person_id in self.staff.pool(task)]
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """Return the tasks that nobody could do at some time of the absence, and who is missing because of it."""
+        return _gaps(self.staff, self.concerned, self.known, self.absence.starts_at, self.absence.ends_at)
+
+    def is_closed_by(self, gap: Gap, deputy: UUID) -> bool:
+        """Return whether enough people are here for a task when another person stands in."""
+        others = [one for one in self.staff.absences if one is not self.absence]
+        instead = copy(self.absence)
+        instead.deputy_id = deputy
+        staff = Staff(self.staff.people, [*others, instead])
+        return _gap(staff, gap.task, self.known, self.absence.starts_at, self.absence.ends_at) is None
+
+    def too_few(self, task: Asked, moment: datetime) -> bool:
+        """Return whether too few people are here for a task at a moment."""
+        return _too_few(self.staff, task, self.known, moment) is not None
+
+
+def tasks_in_force(tenant_id: UUID) -> Iterator[Asked]:
+    """Yield the tasks of a tenant's active templates whose people are written as fixed names."""
+    versions = TemplateVersion.objects.in_force().filter(tenant_id=tenant_id).select_related("template")
+    for version in versions[:MOST_VERSIONS]:
+        yield from tasks_of(definition_of(version.pk), version.template.name, version.template.title)
 
 
 def gaps_of_definition(tenant_id: UUID, definition: Definition, name: str, title: str, now: datetime) -> list[Gap]:
@@ -128,13 +156,23 @@ def gaps_of_definition(tenant_id: UUID, definition: Definition, name: str, title
     if until is None:
         return []
     tasks = list(tasks_of(definition, name, title))
-    return _gaps(Staff(tenant_id, absences), tasks, tasks, now, until)
+    known = {task.key: task for task in tasks}
+    return _gaps(Staff.of(tenant_id, absences), tasks, known, now, until)
+
+
+def _others(absence: Absence) -> list[Absence]:
+    """Return the other absences of its time: what is entered of it already is told by the absence itself."""
+    rows = Absence.objects.filter(tenant_id=absence.tenant_id, starts_at__lt=absence.ends_at)
+    return list(rows.filter(ends_at__gt=absence.starts_at).exclude(pk=absence.pk))
 
 
 def _gaps(
-    staff: Staff, concerned: Iterable[Asked], tasks: Iterable[Asked], starts_at: datetime, ends_at: datetime
+    staff: Staff,
+    concerned: Iterable[Asked],
+    known: Mapping[tuple[str, str], Asked],
+    starts_at: datetime,
+    ends_at: datetime,
 ) -> list[Gap]:
-    known = {task.key: task for task in tasks}
     found = [gap for task in concerned if (gap := _gap(staff, task, known, starts_at, ends_at)) is not None]
     return found[:MOST_GAPS]
 
@@ -194,6 +232,7 @@ def _asked(definition: Definition, step: Step, name: str, template_title: str) -
         min_level=raw.get("min_level", DEFAULT_LEVEL),
         needs=_needed(raw.get("complete_when")),
         others=tuple(definition.four_eyes.get(step.id, ())),
+        limit=raw.get("wip_limit"),
     )
 
 

@@ -78,12 +78,13 @@ def choose_tenant(*, actor: Actor, tenant: Tenant) -> Actor:
 
 
 @in_one_transaction
-def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = "") -> Role:
+def create_role(*, actor: Actor | None, tenant: Tenant, name: str, title: str = "", confidential: bool = False) -> Role:
     """Add a role by which work can be offered."""
     acting = manager_of(actor, tenant)
-    role = Role(tenant=tenant, name=name, title=title)
+    role = Role(tenant=tenant, name=name, title=title, confidential=confidential)
     insert_row(role)
-    record(tenant, Act("create_role", new={"name": name, "title": title}), actor=acting)
+    marked = {"confidential": True} if confidential else {}
+    record(tenant, Act("create_role", new={"name": name, "title": title, **marked}), actor=acting)
     return role
 
 
@@ -95,6 +96,18 @@ def rename_role(*, actor: Actor, role: Role, title: str) -> Role:
     clean_row(role)
     role.save(update_fields=["title"])
     record(role.tenant, Act("rename_role", old={"title": old}, new={"name": role.name, "title": title}), actor=acting)
+    return role
+
+
+@in_one_transaction
+def mark_role(*, actor: Actor, role: Role, confidential: bool) -> Role:
+    """Choose whether deputies get the work of a role only where the absent person chooses it."""
+    acting = manager_of(actor, role.tenant)
+    if role.confidential == confidential:
+        return role
+    role.confidential = confidential
+    role.save(update_fields=["confidential"])
+    record(role.tenant, Act("mark_role", new={"name": role.name, "confidential": confidential}), actor=acting)
     return role
 
 

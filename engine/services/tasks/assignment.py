@@ -16,15 +16,16 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskCandidate
 from engine.models.task import TaskQuerySet
 from engine.services.notifications.announcements import Announcement, announce
+from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     UNBOUND,
     claim_instance,
     claim_task,
-    note_act,
     refuse_sending,
     refuse_shared,
     tell_engine,
 )
+from engine.services.tasks.waiting import withdraw_open_question
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -70,6 +71,7 @@ def _receiver(actor: Actor, task: Task, name: str) -> User:
 
 
 def _hand_over(actor: Actor, task: Task, person: User | None, reason: str) -> Task:
+    withdraw_open_question(actor, task)
     before, was_claimed = task.assignee, task.status == TaskStatus.CLAIMED
     kind = "released" if person is None else "reassigned" if before else "assigned"
     old = {"assignee": before.username if before else None}

@@ -19,7 +19,8 @@ from engine.errors import Conflict, Invalid, NotFound, Refused
 from engine.kernel.tasks.answers import ending_of, files_taken
 from engine.kernel.tasks.rules import FILE_KINDS, FileRules
 from engine.models import CaseFile, Task, TaskAttachment
-from engine.services.tasks.lifecycle import claim_instance, note_act, refuse_foreign, require_may_act
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import claim_instance, refuse_foreign, require_may_act
 from engine.storage.attachments import (
     all_files,
     clean_name,

@@ -10,7 +10,8 @@ from engine.db.transactions import in_one_transaction
 from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.models import Task
-from engine.services.tasks.lifecycle import claim_instance, note_act, require_may_act
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import claim_instance, require_may_act
 from workflowplatform.accounts.actor import Actor
 
 

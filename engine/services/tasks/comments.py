@@ -11,7 +11,8 @@ from engine.kernel.forms import FieldError, refuse_unsafe_json
 from engine.models import Task, TaskComment
 from engine.services.notifications.mentions import mentions_in
 from engine.services.notifications.notify import News, notify_people
-from engine.services.tasks.lifecycle import claim_instance, note_act
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import claim_instance
 from workflowplatform.accounts.actor import Actor
 
 LONGEST_COMMENT = 10_000

@@ -4,6 +4,7 @@ The rules of engine.access hold on each of these ways. A delegate fills the task
 took part. An answer to a question is no part in the task, which stays with the person who asked, and waits.
 """
 
+from datetime import timedelta
 from typing import NoReturn
 from uuid import UUID
 
@@ -20,19 +21,21 @@ from engine.kernel.transitions import TaskStatus
 from engine.models import Task, TaskComment, TaskQuestion
 from engine.runtime import claims
 from engine.services.notifications.announcements import Announcement, announce
+from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     UNBOUND,
     claim_instance,
     give_back,
-    note_act,
     refuse_shared,
     require_may_act,
     tell_engine,
 )
+from engine.services.tasks.waiting import wait_for, wait_no_more, withdraw_open_question
 from workflowplatform.accounts.actor import Actor, actor_of
 from workflowplatform.accounts.models import Kind, User
 
 LONGEST_QUESTION = 2_000
+REMIND_ONCE_IN = timedelta(hours=24)
 
 
 @in_one_transaction
@@ -46,6 +49,7 @@ def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> 
     refusal = access.refuse_given(actor_of(person), task)
     if refusal is not None:
         raise refusal
+    withdraw_open_question(actor, task)
     holder = task.assignee
     assert holder
     was_claimed = task.status == TaskStatus.CLAIMED
@@ -61,16 +65,21 @@ def delegate_task(*, actor: Actor, task_id: UUID, user: str, note: str = "") -> 
 
 
 @in_one_transaction
-def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str) -> Task:
-    """Ask a person for information. The task stays with its holder and waits for the answer."""
+def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str, instead: bool = False) -> Task:
+    """Ask a person for information. The task stays with its holder and waits for the answer.
+
+    `instead` withdraws the question for whose answer it waits.
+    """
     task = _own_task(actor, task_id)
     text = _checked(question, "question", _("Write a question."))
+    if instead:
+        withdraw_open_question(actor, task)
     if task.waiting_since is not None:
         message = _("This task already waits for %(name)s. Withdraw that question first.")
         raise Conflict(message % {"name": task.waiting_for_name.capitalize()}, code="waiting")
     person = colleague(actor, user)
     now = database_now()
-    TaskQuestion.objects.create(
+    asked = TaskQuestion.objects.create(
         tenant_id=task.tenant_id,
         instance_id=task.instance_id,
         task=task,
@@ -82,7 +91,7 @@ def ask_about_task(*, actor: Actor, task_id: UUID, user: str, question: str) -> 
         asked_at=now,
     )
     note_act(actor, task, "asked", now, new={"person": person.username}, cause=text)
-    Task.objects.filter(pk=task.pk).update(waiting_for_name=person.username, waiting_since=now)
+    wait_for(actor, task, asked)
     announce(Announcement("asked", person.pk, actor, task.pk, text))
     task.refresh_from_db()
     return task
@@ -151,7 +160,7 @@ def _answer(actor: Actor, question_id: UUID, answer: str) -> Task | None:
         at=now,
     )
     TaskQuestion.objects.filter(pk=question.pk).update(answer=text, answered_by_name=actor.name, ended_at=now)
-    _wait_no_more(task)
+    wait_no_more(actor, task)
     if question.asked_by_id:
         announce(Announcement("answered", question.asked_by_id, actor, task.pk, text))
     return access.visible_tasks(actor).filter(pk=task.pk).first()
@@ -163,15 +172,25 @@ def withdraw_question(*, actor: Actor, task_id: UUID) -> Task:
     task = _own_task(actor, task_id)
     if task.waiting_since is None:
         raise Conflict(_("This task waits for nobody."), code="status", status=task.status)
-    note_act(actor, task, "unasked", database_now(), old={"person": task.waiting_for_name})
-    TaskQuestion.objects.filter(task_id=task.pk, ended_at__isnull=True).update(ended_at=database_now())
-    _wait_no_more(task)
-    task.refresh_from_db()
+    withdraw_open_question(actor, task)
     return task
 
 
-def _wait_no_more(task: Task) -> None:
-    Task.objects.filter(pk=task.pk).update(waiting_for_name="", waiting_since=None)
+@in_one_transaction
+def remind_asked(*, actor: Actor, task_id: UUID) -> TaskQuestion:
+    """Remind the person for whose answer a task of one's own waits, once in 24 hours."""
+    task = _own_task(actor, task_id)
+    question = TaskQuestion.objects.filter(task_id=task.pk, ended_at__isnull=True).first()
+    if question is None:
+        raise Conflict(_("This task waits for nobody."), code="status", status=task.status)
+    now, last = database_now(), question.reminded_at
+    if last is not None and now - last < REMIND_ONCE_IN:
+        raise Conflict(_("A reminder was sent less than 24 hours ago."), code="reminded", at=last)
+    note_act(actor, task, "reminded", now, new={"person": question.asked_of_name}, cause="question")
+    question.reminded_at = now
+    question.save(update_fields=["reminded_at"])
+    announce(Announcement("asked", question.asked_of_id, actor, task.pk, question.text))
+    return question
 
 
 def _own_task(actor: Actor, task_id: UUID) -> Task:

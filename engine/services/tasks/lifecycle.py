@@ -6,7 +6,6 @@ who was first.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +15,13 @@ from django.utils.translation import gettext_noop
 
 from engine import access
 from engine.access.four_eyes import hold_turn
-from engine.audit.chain import Act, Chain, append, database_now, record
+from engine.audit.chain import Act, Chain, append, database_now
 from engine.db.advisory_locks import lock_name, take_locks
 from engine.db.transactions import in_one_transaction
 from engine.errors import Conflict, NotFound, Refused
 from engine.kernel.signals import SignalType, TaskClaimed, TaskCompleted, TaskReleased
 from engine.kernel.transitions import InstanceStatus, TaskStatus
-from engine.models import Instance, Task, TaskDraft, TaskEvent
+from engine.models import Instance, Task, TaskDraft
 from engine.models.status_labels import status_word
 from engine.runtime import claims, coordinator
 from engine.runtime.claims import HeldTask, hold_task
@@ -33,6 +32,8 @@ from engine.runtime.projection.tasks import task_event
 from engine.services.instances.lifecycle import instance_after, tasks_after
 from engine.services.notifications.announcements import Announcement, announce
 from engine.services.tasks.answers import checked_answer
+from engine.services.tasks.history import note_act
+from engine.services.tasks.waiting import withdraw_open_question
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.accounts.models import User
@@ -148,6 +149,7 @@ UNBOUND: dict[str, Any] = {
 
 
 def _release(actor: Actor, task: Task, reason: str) -> Task:
+    withdraw_open_question(actor, task)
     holder = task.assignee.username if task.assignee else None
     note_act(actor, task, "released", database_now(), old={"assignee": holder}, cause=reason)
     claimed = task.status == TaskStatus.CLAIMED
@@ -166,28 +168,6 @@ def release_all_of(*, actor: Actor, person_id: UUID, reason: str) -> int:
     for task in tasks:
         _release(actor, task, reason)
     return len(tasks)
-
-
-def note_act(
-    actor: Actor, task: Task, kind: str, at: datetime, *, old: Any = None, new: Any = None, cause: str = ""
-) -> None:
-    """Write what happened to the task's events and to the instance's audit."""
-    TaskEvent.objects.create(
-        tenant_id=task.tenant_id,
-        instance_id=task.instance_id,
-        task=task,
-        kind=kind,
-        at=at,
-        actor_id=actor.person_id,
-        actor_name=actor.name,
-        actor_level=actor.level,
-        cause=cause,
-        old=old,
-        new=new,
-    )
-    told = {**(new or {}), "token": task.token}
-    act = Act(f"task_{kind}", step=task.step, iteration=task.iteration, cause=cause, old=old, new=told)
-    record(task.instance, act, actor=actor)
 
 
 def require_may_act(actor: Actor, task: Task, *, offered: bool | None = None) -> None:
@@ -304,6 +284,7 @@ def _hand_back(actor: Actor, task: Task, outcome: str, values: dict[str, Any], c
 
 def give_back(actor: Actor, task: Task, note: str) -> Task:
     """Return a delegated task to the person who has the final word, or to the queue if that person has left."""
+    withdraw_open_question(actor, task)
     owner = User.objects.filter(username=task.delegated_by_name, tenant_id=task.tenant_id, is_active=True).first()
     old = {"assignee": task.assignee.username if task.assignee else None}
     now = database_now()

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from engine import access
+from engine.errors import Unreadable
 from engine.kernel.effects import ChangeTask, NotifyPeople, Slice, WaitKind
 from engine.kernel.forms import fill_defaults
 from engine.kernel.interpreter.run_to_wait import advance
@@ -19,6 +20,7 @@ from engine.kernel.transitions import InstanceStatus
 from engine.models import Task, Wait
 from engine.runtime import claims
 from engine.runtime.calendars import calendar_named
+from engine.runtime.claims import readable_or_refused
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Loaded
 from workflowplatform.accounts.actor import Actor
@@ -64,10 +66,19 @@ class Foresight:
 
     outcomes: Mapping[str, Ahead] = field(default_factory=dict)
     timers: tuple[AtTime, ...] = ()
+    unreadable: str = ""
+    """Why nothing can be foreseen, where what is stored cannot be read."""
 
 
 def foresee(*, actor: Actor, task: Task) -> Foresight:
     """Return what each outcome of an open task and each of its timers would bring, for people who see the case."""
+    try:
+        return _foresee(actor, task)
+    except Unreadable as refusal:
+        return Foresight(unreadable=refusal.message)
+
+
+def _foresee(actor: Actor, task: Task) -> Foresight:
     loaded = _case(actor, task)
     if loaded is None:
         return Foresight()
@@ -110,7 +121,9 @@ def _ahead(loaded: Loaded, task: Task, event: Event, now: datetime) -> Ahead:
         calendar=lambda name: calendar_named(loaded.tenant_id, name),
         manager=partial(access.manager_named, loaded.tenant_id),
     )
-    result = advance(definition_of(loaded.version_id), loaded.snapshot, loaded.facts, [event], environment)
+    definition = definition_of(loaded.version_id)
+    with readable_or_refused():
+        result = advance(definition, loaded.snapshot, loaded.facts, [event], environment)
     if not any(result.applied) or result.status is InstanceStatus.INCIDENT:
         return Ahead(known=False)
     return Ahead(

@@ -5,6 +5,7 @@ to it; once the case has acted on the outside behind the task, nothing goes back
 not set aside by that person.
 """
 
+from contextlib import suppress
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -12,18 +13,19 @@ from django.utils.translation import gettext as _
 from engine import access
 from engine.audit.chain import database_now
 from engine.db.transactions import in_one_transaction
-from engine.errors import Conflict, Refused
+from engine.errors import Conflict, Refused, Unreadable
 from engine.kernel.machine.four_eyes import barred_from_redoing
 from engine.kernel.machine.redoable import redoable_in
 from engine.kernel.signals import TaskRedone
-from engine.kernel.snapshot import Snapshot
 from engine.models import RuntimeState, Task, TaskDraft
 from engine.runtime import claims, coordinator
+from engine.runtime.claims import read_snapshot
 from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery, Loaded
 from engine.services.instances.lifecycle import instance_now, next_tasks
 from engine.services.tasks.assignment import try_claim
-from engine.services.tasks.lifecycle import CompletedTask, claim_instance, hold_active, note_act, refuse_held
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import CompletedTask, claim_instance, hold_active, refuse_held
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.ids import uuid7
 
@@ -56,7 +58,9 @@ def can_redo(actor: Actor, task: Task) -> bool:
     if not task.allows("redo") or task.instance.is_over or access.refuse_redo(actor, task) is not None:
         return False
     stored = RuntimeState.objects.filter(pk=task.instance_id).values_list("snapshot", flat=True).first()
-    return stored is not None and (task.step, task.iteration) in redoable_in(Snapshot.from_json(stored))
+    with suppress(Unreadable):
+        return stored is not None and (task.step, task.iteration) in redoable_in(read_snapshot(stored))
+    return False
 
 
 def _moved_on(task: Task) -> Conflict:

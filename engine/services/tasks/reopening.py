@@ -31,7 +31,8 @@ from engine.runtime.definition_cache import definition_of
 from engine.runtime.projection import Delivery
 from engine.runtime.replay import Turn, last_turn
 from engine.services.instances.four_eyes_guard import refuse_passing
-from engine.services.tasks.lifecycle import claim_instance, hold_active, note_act
+from engine.services.tasks.history import note_act
+from engine.services.tasks.lifecycle import claim_instance, hold_active
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE
 from workflowplatform.ids import uuid7

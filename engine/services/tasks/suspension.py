@@ -18,11 +18,11 @@ from engine.models.status_labels import status_word
 from engine.runtime import coordinator
 from engine.runtime.projection import Delivery
 from engine.services.instances.lifecycle import instance_now, next_tasks
+from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     CompletedTask,
     claim_instance,
     hold_active,
-    note_act,
     refuse_held,
     refuse_sending,
     require_may_act,

@@ -28,12 +28,12 @@ from engine.runtime import claims
 from engine.runtime.claims import HeldTask, hold_task
 from engine.runtime.commit import Batch, write
 from engine.services.notifications.announcements import Announcement, announce
+from engine.services.tasks.history import note_act
 from engine.services.tasks.lifecycle import (
     CompletedTask,
     Given,
     answer_held,
     claim,
-    note_act,
     ready_answer,
     tell_engine,
 )

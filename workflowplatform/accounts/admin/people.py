@@ -27,7 +27,7 @@ from engine.services.notifications.reports import use_address_again
 from engine.services.people import accounts as people
 from engine.services.people.erasure import seek_erasure, withdraw_erasure
 from engine.services.people.leads import set_leads
-from engine.services.people.tenants_and_roles import create_role, rename_role
+from engine.services.people.tenants_and_roles import create_role, mark_role, rename_role
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_MANAGE_PEOPLE, TO_OPERATE, Level
 from workflowplatform.accounts.models import Kind, Role, Tenant, User
@@ -382,24 +382,30 @@ class RoleForm(ServiceForm):
     title = forms.CharField(
         required=False, max_length=200, help_text="Shown to people.", widget=UnfoldAdminTextInputWidget()
     )
+    confidential = forms.BooleanField(
+        required=False,
+        help_text="A deputy gets its work only if the absent person chooses it.",
+        widget=UnfoldBooleanSwitchWidget(),
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not self.instance._state.adding:
             self.fields.pop("name", None)
-            self.initial["title"] = self.instance.title
+            self.initial.update(title=self.instance.title, confidential=self.instance.confidential)
 
     def act(self, typed: dict[str, Any]) -> Role:
         if self.instance._state.adding:
             return create_role(actor=self.actor, tenant=Tenant.objects.get(pk=self.actor.tenant_id), **typed)
-        return rename_role(actor=self.actor, role=self.instance, title=typed["title"])
+        role = rename_role(actor=self.actor, role=self.instance, title=typed["title"])
+        return mark_role(actor=self.actor, role=role, confidential=typed["confidential"])
 
 
 @admin.register(Role)
 class RoleAdmin(TenantAdmin):
     visible = staticmethod(access.visible_roles)
     form = RoleForm
-    list_display = ("words", "name", "holders")
+    list_display = ("words", "name", "confidential", "holders")
     search_fields = ("name", "title")
     ordering = ("name",)
 
@@ -408,15 +414,16 @@ class RoleAdmin(TenantAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         if obj is None:
-            return ["name", "title"]
-        return ["title", "holders"] if self.has_change_permission(request, obj) else ["name", "title", "holders"]
+            return ["name", "title", "confidential"]
+        changeable = ["title", "confidential", "holders"]
+        return changeable if self.has_change_permission(request, obj) else ["name", *changeable]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["holders"] if obj else []
 
     def history_acts(self, actor: Actor, row: Any) -> QuerySet[Audit]:
         acts = access.visible_audit(actor).filter(subject_id=row.tenant_id, new__name=row.name)
-        return acts.filter(action__in=("create_role", "rename_role"))
+        return acts.filter(action__in=("create_role", "rename_role", "mark_role"))
 
     @display(description="Role", ordering="name")
     def words(self, role: Role) -> str:

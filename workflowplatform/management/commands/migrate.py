@@ -10,15 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
+from engine.db.advisory_locks import TRY_LOCK, lock_name
+from workflowplatform.conf import conf
 from workflowplatform.database.row_security import raise_walls
 from workflowplatform.servers.database_url import from_url
 
-LOCK = 0x776F726B666C6F77
-"""The number of the lock in PostgreSQL, of this database alone: `workflow` in ASCII."""
+LOCKED = lock_name("migrate")
+"""The name of the lock, in this database alone. Two releases must know the same one, so it stays."""
 ASK_EVERY = 0.5
 
 
@@ -31,7 +32,7 @@ class Command(migrate.Command):
         with _as_owner(alias), connections[alias].wrap_database_errors, self._alone(alias):
             super().handle(*args, **options)
             if not (options["plan"] or options["check_unapplied"]):
-                raise_walls(connections[alias], settings.WORKFLOW_APPLICATION_ROLE)
+                raise_walls(connections[alias], conf.application_role)
 
     @contextmanager
     def _alone(self, alias: str) -> Iterator[None]:
@@ -55,9 +56,9 @@ class Command(migrate.Command):
 @contextmanager
 def _as_owner(alias: str) -> Iterator[None]:
     """Connect as the owner of the tables for a while, where the settings name one."""
-    connection, url = connections[alias], settings.WORKFLOW_OWNER_DATABASE_URL
+    connection, url = connections[alias], conf.owner_database_url
     before = dict(connection.settings_dict)
-    if not url or before["USER"] != settings.WORKFLOW_APPLICATION_ROLE:
+    if not url or before["USER"] != conf.application_role:
         yield
         return
     owner = from_url(url)
@@ -73,5 +74,5 @@ def _as_owner(alias: str) -> Iterator[None]:
 
 def _is_taken(line: psycopg.Connection[Any]) -> bool:
     line.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-    row = line.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK]).fetchone()
+    row = line.execute(TRY_LOCK, [LOCKED]).fetchone()
     return bool(row and row[0])

@@ -8,7 +8,7 @@ from engine.kernel.language.reading.values import read_schema, read_value
 from engine.kernel.language.shapes import ABSENT, Field
 from engine.kernel.language.source import Node
 from engine.kernel.signals import Json
-from engine.kernel.timing.periods import parse_period
+from engine.kernel.timing.periods import Period, parse_period
 
 READERS_READY = True
 LONGEST_OUTCOME = 100
@@ -88,13 +88,28 @@ UNDO_TIME = Field("undo_time")
 @reads("undo_time")
 def read_undo_time(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
     """Read how long an answer can be taken back: a plain duration of at most an hour, so that a page can count it down."""
-    try:
-        found = parse_period(node.scalar if isinstance(node.scalar, str) else "")
-    except ValueError:
-        text = "`undo` is an ISO 8601 duration, such as PT10S; it cannot be computed"
-        reading.error(node, "bad_duration", text, path, "PT10S; PT0S switches it off")
-        return ABSENT
-    if found.length > LONGEST_UNDO:
+    found = _plain_period(reading, node, path, "undo", "PT10S; PT0S switches it off")
+    if found is not None and found.length > LONGEST_UNDO:
         reading.error(node, "undo_too_long", "an answer can be taken back for at most an hour", path, "PT10S")
         return ABSENT
-    return node.scalar
+    return ABSENT if found is None else node.scalar
+
+
+@reads("pause_time")
+def read_pause_time(reading: Reading, node: Node, _wanted: Field, path: str) -> Json:
+    """Read how long a question may stop a task's clock: a plain duration, so that a page can say it beforehand."""
+    found = _plain_period(reading, node, path, "at_most", "P2D")
+    if found is not None and found == Period(0, timedelta(0)):
+        reading.error(node, "bad_duration", "`at_most` is longer than nothing", path, "P2D")
+        return ABSENT
+    return ABSENT if found is None else node.scalar
+
+
+def _plain_period(reading: Reading, node: Node, path: str, key: str, hint: str) -> Period | None:
+    """Read a duration that no expression computes."""
+    try:
+        return parse_period(node.scalar if isinstance(node.scalar, str) else "")
+    except ValueError:
+        text = f"`{key}` is an ISO 8601 duration, such as {hint.split(';')[0]}; it cannot be computed"
+        reading.error(node, "bad_duration", text, path, hint)
+        return None
