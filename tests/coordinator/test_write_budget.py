@@ -103,6 +103,43 @@ def test_each_table_has_the_index_entries_that_it_needs_and_no_more(approvals: L
     assert (approvals.updates, approvals.in_place) == (UPDATES * ROUNDS, IN_PLACE * ROUNDS)
 
 
+KEPT = {
+    "wf_audit": 3,
+    "wf_instances": 1,
+    "wf_runtime_states": 1,
+    "wf_signal_receipts": 1,
+    "wf_task_events": 3,
+    "wf_tasks": 1,
+}
+"""The rows that stay of an approval that has ended."""
+KEPT_BYTES = 4_900
+"""Measured: 4,746 bytes in these rows. `bench growth` says what they take on disk, with indexes and what pages keep free."""
+TABLES = """
+SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relname LIKE 'wf\\_%'
+"""
+
+
+def _kept() -> dict[str, tuple[int, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(TABLES)
+        tables = [table for (table,) in cursor.fetchall()]
+        counts = [f"SELECT '{table}', count(*), coalesce(sum(pg_column_size(t)), 0) FROM {table} t" for table in tables]
+        cursor.execute(" UNION ALL ".join(counts))
+        return {table: (rows, int(size)) for table, rows, size in cursor.fetchall()}
+
+
+def test_an_approval_that_has_ended_keeps_few_rows(committed_cast: Cast, record_property: Any) -> None:
+    activated(committed_cast.actor("gwen"), W1)
+    before = _kept()
+    _approve(committed_cast)
+    after = _kept()
+    grown = {table: (after[table][0] - rows, after[table][1] - size) for table, (rows, size) in before.items()}
+    assert {table: rows for table, (rows, _) in grown.items() if rows} == KEPT
+    size = sum(size for _, size in grown.values())
+    record_property("figure", f"{size:,} bytes in rows of a finished approval")
+    assert size <= KEPT_BYTES, grown
+
+
 def test_what_a_copy_of_the_database_writes_is_not_counted() -> None:
     lines = [
         f"rmgr: Heap        len (rec/tot):     59/    59, tx:        {database}, lsn: 0/0191D5F8, prev 0/0191D5C0, "
