@@ -1,5 +1,6 @@
 """Fill an empty database: a tenant with people, the measured workflows, and instances in any number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from workflowplatform.accounts.actor import Actor, actor_of, engine_actor
 from workflowplatform.accounts.models import Tenant, User
 
 BATCH = 50
+MEASURED = (W1, W2, W3, LISTENING, SECOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class BenchTenant:
     clerk: Actor
 
 
-def set_up_tenant(name: str = "bench") -> BenchTenant:
+def set_up_tenant(name: str = "bench", sources: Sequence[str] = MEASURED) -> BenchTenant:
     """Create a tenant, its people and the workflows."""
     tenant = create_tenant(actor=None, name=name, title=name)
     people = {
@@ -38,7 +40,7 @@ def set_up_tenant(name: str = "bench") -> BenchTenant:
         "clerk": create_person(actor=None, tenant=tenant, name=f"{name}-clerk", level=4, roles=["finance"]),
     }
     actors = {role: actor_of(User.objects.get(pk=person.pk)) for role, person in people.items()}
-    for source in (W1, W2, W3, LISTENING, SECOND):
+    for source in sources:
         draft = save_draft(actor=actors["author"], source=source)
         activate_version(actor=actors["author"], name=draft.template.name, number=draft.number)
     return BenchTenant(tenant, actors["starter"], actors["clerk"])

@@ -78,6 +78,7 @@ urlpatterns = [
     path("together/", bulk.together, name="together"),
     path("results/", bulk_reports.reports, name="bulk_reports"),
     path("results/<uuid:report_id>/", bulk_reports.show, name="bulk_report"),
+    path("results/<uuid:report_id>/csv/", bulk_reports.export, name="bulk_report_csv"),
     path("columns/", list_settings.columns, name="columns"),
     path("first/", list_settings.first, name="first_list"),
     path("export/", list_settings.export, name="export"),

@@ -24,7 +24,7 @@ from tests import coverage_floors, durations, left_out
 from tests.pooler import find_or_install_pgbouncer
 from tests.prepared import Prepared
 from tests.seating import Check, Counts, run_in_turn, run_together
-from tests.security_table import table
+from tests.security_table import not_judged, table
 from tests.servers import TEST_ENVIRONMENT
 from workflowplatform.servers import postgres
 from workflowplatform.servers.chromium import find_or_install_chromium
@@ -37,6 +37,7 @@ NOTHING_COLLECTED = 5
 TEST_SECONDS, LONG_TEST_SECONDS = 600, 1500
 """A test that takes longer hangs: it is ended, and its stack is printed."""
 FAMILY_SECONDS = 2400
+"""A family that takes longer hangs. One process that does alone what several would share has as many times as long."""
 KERNEL_CONFIG = "tests/kernel/pytest.ini"
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 CHECKS: dict[str, tuple[str, ...]] = {
@@ -141,10 +142,12 @@ def main() -> int:
             # Figures of security tests are ratios of times: nothing else runs at the same time.
             in_turn = is_narrowed or options.security
             total = run_in_turn(checks) if in_turn else run_together(checks, scratch, _stop_families)
+            reports = sorted(scratch.glob("report of *.xml"))
             if (options.all and not is_narrowed) or options.security:
-                sys.stdout.write(f"\n{table(sorted(scratch.glob('report of *.xml')))}\n\n")
+                sys.stdout.write(f"\n{table(reports)}\n\n")
+            unjudged = not_judged(reports) if options.security else []
             if options.weigh:
-                durations.keep(sorted(scratch.glob("report of *.xml")))
+                durations.keep(reports)
             if (options.all and not in_turn) or options.coverage:
                 low = _show_coverage(run)
                 total += Counts() if is_narrowed else Counts(failed=low)
@@ -153,8 +156,9 @@ def main() -> int:
     except CannotStart as refusal:
         sys.stderr.write(f"{refusal}\n")
         return 1
+    sys.stdout.writelines(f"Not judged: {promise}\n" for promise in unjudged)
     sys.stdout.write(f"{total}\n")
-    return 1 if total.failed else 0
+    return 1 if total.failed or unjudged else 0
 
 
 def _read_arguments() -> tuple[argparse.Namespace, tuple[str, ...], tuple[str, ...]]:
@@ -335,19 +339,20 @@ def _run_family(run: Run, family: Family, folders: Sequence[str], output: Path |
     environment |= run.prepared() if family.wants_django else {}
     command = _pytest(run, family, folders, report)
     with output.open("w") if output else nullcontext() as words:
-        code = _wait_for(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words))
+        seconds = FAMILY_SECONDS * (family.processes if run.security else 1)
+        code = _wait_for(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=words), seconds)
     if code is None:
-        _say(f"{family.name}: not over after {FAMILY_SECONDS} s, so it was ended.", output)
+        _say(f"{family.name}: not over after {seconds} s, so it was ended.", output)
     counts = _read_report(report)
     unexplained = code not in (0, NOTHING_COLLECTED) and not counts.failed
     return counts + Counts(failed=1) if unexplained else counts
 
 
-def _wait_for(process: subprocess.Popen[bytes]) -> int | None:
+def _wait_for(process: subprocess.Popen[bytes], seconds: int) -> int | None:
     """Answer its code; None if it had to be ended."""
     _running.append(process)
     try:
-        return process.wait(FAMILY_SECONDS)
+        return process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.terminate()
         process.wait()
@@ -358,7 +363,7 @@ def _wait_for(process: subprocess.Popen[bytes]) -> int | None:
 
 def _without_chromium(run: Run, output: Path | None) -> Counts:
     _say("No Chromium was found and none could be installed: the browser tests are skipped.", output)
-    red = run.environment.get("CI", "").lower() == "true"
+    red = run.security or run.environment.get("CI", "").lower() == "true"
     return Counts(failed=1) if red else Counts(skipped=1)
 
 
@@ -372,7 +377,7 @@ def _pytest(run: Run, family: Family, folders: Sequence[str], report: Path) -> l
         command += ["-m", "security"]
     elif not run.everything:
         command += ["-m", "not slow"]
-    if family.processes > 1 and not run.folders:
+    if family.processes > 1 and not run.folders and not run.security:
         command += ["-n", str(family.processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [*command, *run.extra, *folders]
 

@@ -19,12 +19,21 @@ class Promise:
 
 
 def table(reports: Iterable[Path]) -> str:
-    """Return the table as text, promises in alphabetical order."""
+    """Return the table as text, promises in alphabetical order; a test that was skipped is named with its reason."""
+    return "\n".join(_lines(_read(reports)))
+
+
+def not_judged(reports: Iterable[Path]) -> list[str]:
+    """Name the promises of which a test was skipped: that run did not show that they hold."""
+    return sorted(name for name, row in _read(reports).items() if row.counts.skipped)
+
+
+def _read(reports: Iterable[Path]) -> dict[str, Promise]:
     found: dict[str, Promise] = {}
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             _add(found, case)
-    return "\n".join(_lines(found))
+    return found
 
 
 def _add(found: dict[str, Promise], case: ElementTree.Element) -> None:
@@ -33,6 +42,9 @@ def _add(found: dict[str, Promise], case: ElementTree.Element) -> None:
         row = found.setdefault(promise, Promise())
         row.counts += _verdict(case)
         row.figures += [value for name, value in told if name == "figure"]
+        row.figures += [
+            f"not judged: {case.get('name')}: {skip.get('message', '')}" for skip in case.findall("skipped")
+        ]
 
 
 def _verdict(case: ElementTree.Element) -> Counts:

@@ -3,7 +3,8 @@
 Quiet and loud rounds alternate. Each pair of rounds gives one ratio of p95s; the median of these ratios is the figure.
 After each quiet round a control computes something that needs nothing of the platform: where that gets much less than a core, the
 machine is busy with other things, the figure says nothing, and everything is measured once more. The bound stays the same: a
-machine that stays busy cannot judge it, so the test is skipped with its figure. `bin/test --security` runs alone and judges.
+machine that stays busy cannot judge it, so the test is skipped with its figure. `bin/test --security` runs alone, and is red if a
+test was skipped: it names the promises that it could not judge.
 """
 
 import time

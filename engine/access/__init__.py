@@ -20,6 +20,7 @@ from engine.access.instances import (
     step_runs_of,
     visible_instances,
     waits_of,
+    withdrawn_by,
 )
 from engine.access.levels import require_level
 from engine.access.lists import (
@@ -77,12 +78,14 @@ from engine.access.tasks import (
     kept_draft_of,
     moves,
     needs_claim,
+    people_able,
     people_fit_for,
     people_to_give,
     people_who_see,
     task_of,
     task_to_act,
     tasks_available,
+    tasks_barred,
     tasks_done,
     tasks_heard,
     tasks_mine,
@@ -152,6 +155,7 @@ __all__ = [
     "needs_claim",
     "own_tenant",
     "owns_filter",
+    "people_able",
     "people_fit_for",
     "people_to_give",
     "people_who_see",
@@ -178,6 +182,7 @@ __all__ = [
     "task_of",
     "task_to_act",
     "tasks_available",
+    "tasks_barred",
     "tasks_done",
     "tasks_heard",
     "tasks_mine",
@@ -209,4 +214,5 @@ __all__ = [
     "walk_available",
     "walk_overdue",
     "webhook_of",
+    "withdrawn_by",
 ]

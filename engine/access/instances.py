@@ -1,5 +1,6 @@
 """Which instances an actor sees, with what happened to them, and may operate."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -40,6 +41,12 @@ def history_of(actor: Actor, instance_id: UUID) -> QuerySet[Audit]:
     """Return the audit of an instance that the actor sees, oldest first."""
     instance = instance_of(actor, instance_id)
     return Audit.objects.filter(tenant_id=actor.tenant_id, subject_id=instance.pk).order_by("seq")
+
+
+def withdrawn_by(actor: Actor, instance_ids: Iterable[UUID]) -> set[UUID]:
+    """Return which of some cases the actor ended by hand."""
+    acts = Audit.objects.filter(tenant_id=actor.tenant_id, subject_id__in=instance_ids, action="cancel_workflow")
+    return set(acts.filter(actor_id=actor.person_id).values_list("subject_id", flat=True)) if actor.person_id else set()
 
 
 def waits_of(actor: Actor) -> QuerySet[Wait]:

@@ -1,5 +1,6 @@
 """Which tasks an actor sees and may act on: the rules of engine.access.task_rules as filters."""
 
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -21,6 +22,9 @@ from engine.models.task import TaskQuerySet
 from workflowplatform.accounts.actor import Actor, StandIn
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
 from workflowplatform.accounts.models import Membership, User
+
+MOST_ABLE = 5
+"""How many people are named who could do a task."""
 
 
 def _may_act(actor: Actor) -> Q:
@@ -271,6 +275,27 @@ def people_fit_for(task: Task) -> QuerySet[User]:
         offered = TaskCandidate.objects.filter(task_id=task.pk).values("principal")
         people = people.filter(Q(pk__in=offered) | Q(memberships__role_id__in=offered))
     return people.order_by("username").distinct()
+
+
+def tasks_barred(actor: Actor, task_ids: Iterable[UUID]) -> list[Task]:
+    """Return those of some tasks that the actor may not do; one query."""
+    tasks = Task.objects.filter(tenant_id=actor.tenant_id, pk__in=task_ids).select_related("instance")
+    return list(tasks.exclude(pk__in=Task.objects.filter(_may_act(actor), pk__in=task_ids).values("pk")))
+
+
+def people_able(tasks: Sequence[Task], *, without: UUID) -> dict[UUID, list[User]]:
+    """Name for each of some tasks a few of the people who may do it, but not one; one query for all of them."""
+    found: dict[UUID, list[User]] = {}
+    ways = [_able(task, without) for task in tasks]
+    for person in ways[0].union(*ways[1:], all=True) if ways else ():
+        found.setdefault(person.task, []).append(person)  # type: ignore[attr-defined]  # annotated below
+    return found
+
+
+def _able(task: Task, without: UUID) -> QuerySet[User]:
+    fit = people_fit_for(task).exclude(pk=without).order_by().values("pk")
+    people = User.objects.filter(pk__in=fit).annotate(task=Value(task.pk, UUIDField()))
+    return people.order_by("username")[:MOST_ABLE]
 
 
 def people_who_see(task: Task) -> QuerySet[User]:

@@ -77,6 +77,8 @@ class BulkReport(IdRow):
     query = models.TextField(blank=True)
     """The address of the list, as it was asked for."""
     results: Any = models.JSONField()
+    words: Any = models.JSONField(default=dict, db_default=models.Value({}, output_field=models.JSONField()))
+    """What was asked besides the tasks: to whom, which answer, with which comment. The rest is tried again with it."""
     done = models.PositiveIntegerField()
     left = models.PositiveIntegerField()
     created_at = models.DateTimeField()

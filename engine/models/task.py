@@ -230,6 +230,11 @@ class Task(PartIdRow):
         said = (chosen or {}).get("undo"), self.rules.undo
         return undo_seconds(*said, tenant=self.tenant.undo_seconds if said == (None, None) else None)
 
+    @property
+    def is_decision(self) -> bool:
+        """Return whether its author marks an answer to it as a rejection."""
+        return any(outcome.get("reject") for outcome in self.outcomes)
+
     def outcome_named(self, name: str) -> dict[str, Any] | None:
         return next((outcome for outcome in self.outcomes if outcome["name"] == name), None)
 

@@ -4,6 +4,7 @@ Each group looks through the rows that an index gives first: the most urgent ope
 same among millions of rows as among a few, and what is found is what `engine/access` lets the actor see.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -41,9 +42,19 @@ class Found:
     cases: Sequence[Instance] = ()
     comments: Sequence[TaskComment] = ()
     people: Sequence[User] = ()
+    full: frozenset[str] = frozenset()
+    """Of which windows there is more than was looked through: tasks, cases."""
 
     def __len__(self) -> int:
         return sum(len(getattr(self, kind)) for kind in KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows that a search looks through, and whether it ends where there may be more."""
+
+    ids: Sequence[UUID] = ()
+    is_full: bool = False
 
 
 def search_everything(*, actor: Actor, text: str, kinds: Sequence[str] = KINDS) -> Found:
@@ -54,34 +65,40 @@ def search_everything(*, actor: Actor, text: str, kinds: Sequence[str] = KINDS) 
     words = tuple(text.split()[:MOST_WORDS])
     if not words:
         return Found()
-    tasks = _task_window(actor) if {"tasks", "comments"} & set(kinds) else []
-    cases = _case_window(actor) if {"cases", "comments"} & set(kinds) else []
+    tasks = _task_window(actor) if {"tasks", "comments"} & set(kinds) else Window()
+    cases = _case_window(actor) if {"cases", "comments"} & set(kinds) else Window()
     look: Mapping[str, Callable[[], Sequence[Any]]] = {
-        "tasks": lambda: _tasks(actor, words, tasks),
-        "cases": lambda: _cases(actor, words, cases),
-        "comments": lambda: _comments(actor, words, tasks, cases),
+        "tasks": lambda: _tasks(actor, words, tasks.ids),
+        "cases": lambda: _cases(actor, words, cases.ids),
+        "comments": lambda: _comments(actor, words, tasks.ids, cases.ids),
         "people": lambda: _people(actor, words),
     }
-    return Found(words, **{kind: look[kind]() for kind in KINDS if kind in kinds})
+    full = frozenset(name for name, window in (("tasks", tasks), ("cases", cases)) if window.is_full)
+    return Found(words, full=full, **{kind: look[kind]() for kind in KINDS if kind in kinds})
 
 
-def _task_window(actor: Actor) -> list[UUID]:
+def _task_window(actor: Actor) -> Window:
     """List the tasks to look through: those at hand first, then those that the actor did."""
-    done = access.tasks_done(actor).values_list("pk", flat=True)[:MOST_DONE]
+    done = list(access.tasks_done(actor).values_list("pk", flat=True)[:MOST_DONE])
     if actor.level >= TO_SEE_TENANT:
-        return [*access.tasks_team(actor).values_list("pk", flat=True)[:MOST_TASKS], *done]
-    mine = access.tasks_mine(actor).values_list("pk", flat=True)[:MOST_DONE]
+        team = list(access.tasks_team(actor).values_list("pk", flat=True)[:MOST_TASKS])
+        return Window([*team, *done], len(team) == MOST_TASKS or len(done) == MOST_DONE)
+    mine = list(access.tasks_mine(actor).values_list("pk", flat=True)[:MOST_DONE])
     ((met,),) = access.walk_available(actor).met(MOST_TASKS)
-    return [*mine, *(met or ()), *done]
+    is_full = len(met or ()) == MOST_TASKS or MOST_DONE in (len(mine), len(done))
+    return Window([*mine, *(met or ()), *done], is_full)
 
 
-def _case_window(actor: Actor) -> list[UUID]:
+def _case_window(actor: Actor) -> Window:
     """List the cases to look through: the latest of each status, below level 4 those the actor started."""
-    seen = access.visible_instances(actor).select_related(None).order_by("-id").values_list("pk", flat=True)
+    seen = access.visible_instances(actor).select_related(None).order_by("-id").values_list("pk", "status")
     if actor.level < TO_SEE_TENANT:
-        return list(seen[: MOST_CASES * len(InstanceStatus)])
+        most = MOST_CASES * len(InstanceStatus)
+        own = [pk for pk, _status in seen[:most]]
+        return Window(own, len(own) == most)
     first, *others = (seen.filter(status=status)[:MOST_CASES] for status in InstanceStatus)
-    return list(first.union(*others, all=True))
+    rows = list(first.union(*others, all=True))
+    return Window([pk for pk, _status in rows], MOST_CASES in Counter(status for _pk, status in rows).values())
 
 
 def _tasks(actor: Actor, words: Sequence[str], window: Sequence[UUID]) -> list[Task]:

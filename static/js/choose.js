@@ -13,7 +13,8 @@ const keep = (chosen) =>
 function note() {
   const chosen = kept();
   for (const box of boxes()) {
-    if (box.checked) chosen.set(box.value, { step: box.dataset.step, word: box.dataset.stepWord });
+    const { step, stepWord: word, amount, unit } = box.dataset;
+    if (box.checked) chosen.set(box.value, { step, word, amount, unit });
     else chosen.delete(box.value);
   }
   keep(chosen);
@@ -45,6 +46,39 @@ function sayTogether(chosen) {
   why.textContent = mixed ? why.dataset.mixed : `${why.dataset.same} ${rows[0].word}`;
 }
 
+/* What the selected rows come to, where each has an amount and all have one currency. Of rows not read yet nothing is known. */
+const CODES = { "€": "EUR", $: "USD", "£": "GBP", "¥": "JPY" };
+function money(total, unit) {
+  const style = CODES[unit] ? { style: "currency", currency: CODES[unit], currencyDisplay: "narrowSymbol" } : {};
+  const written = new Intl.NumberFormat(document.documentElement.lang, { ...style, minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return CODES[unit] ? written.format(total) : `${written.format(total)} ${unit}`;
+}
+function saySum(chosen, every) {
+  const place = head().querySelector("[data-bulk-sum]");
+  if (!place) return;
+  const rows = [...chosen.values()];
+  const unit = rows[0]?.unit;
+  place.hidden = every || rows.length < 2 || !unit || rows.some((row) => row.unit !== unit);
+  if (place.hidden) return;
+  const cents = rows.reduce((sum, row) => sum + Math.round(Number(row.amount) * 100), 0);
+  place.textContent = place.dataset.word.replace("{sum}", money(cents / 100, unit));
+}
+
+/* Below the head: that other pages are meant too, or the offer to mean them. */
+function sayPages(whole, every) {
+  const line = document.querySelector("[data-bulk-line]");
+  if (!line) return;
+  line.hidden = !(whole || every);
+  for (const part of line.querySelectorAll("[data-line]")) part.hidden = part.dataset.line !== (every ? "every" : "page");
+  head().querySelector("[data-matching]").hidden = true;
+}
+
+function chooseMatching(on) {
+  if (!matching()) return;
+  matching().checked = on;
+  show();
+}
+
 function show() {
   if (!head()) return;
   const all = boxes();
@@ -52,7 +86,9 @@ function show() {
   carry(chosen);
   const here = all.filter((box) => box.checked).length;
   const words = head().querySelector("[data-bulk-count]");
-  words.textContent = `${chosen.size} ${words.dataset.word}`;
+  const meant = matching()?.checked ?? false;
+  words.textContent = meant ? words.dataset.every : `${chosen.size} ${words.dataset.word}`;
+  saySum(chosen, meant);
   head().querySelector("[data-bulk-acts]").hidden = chosen.size === 0;
   sayTogether(chosen);
   head().querySelector("[data-bulk-names]").hidden = chosen.size > 0;
@@ -61,6 +97,7 @@ function show() {
   every.hidden = false;
   every.checked = here > 0 && here === all.filter((box) => !box.disabled).length;
   every.indeterminate = here > 0 && !every.checked;
+  sayPages(every.checked, meant);
 }
 
 function restore() {
@@ -82,14 +119,23 @@ function choose(on) {
 function chooseMore() {
   const all = boxes().filter((box) => !box.disabled);
   if (all.some((box) => !box.checked)) choose(true);
-  else if (matching()) matching().checked = true;
+  else chooseMatching(true);
 }
 
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-choose-all]")) choose(event.target.checked);
-  else if (event.target.matches("[data-choose]")) show();
+  else if (event.target.matches("[data-choose-matching]")) show();
+  else if (event.target.matches("[data-choose]")) {
+    if (matching() && !event.target.checked) matching().checked = false;
+    show();
+  }
 });
 document.addEventListener("click", (event) => {
+  if (event.target.closest?.("[data-choose-more]")) chooseMatching(true);
+  if (event.target.closest?.("[data-choose-page]")) {
+    keep(new Map());
+    chooseMatching(false);
+  }
   if (!event.target.closest?.("[data-choose-none]")) return;
   choose(false);
   document.querySelector("[data-choose-all]").focus();

@@ -12,9 +12,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from engine.diagram.step_names import label_of
 from engine.kernel.transitions import TaskStatus
-from engine.models import Instance, Task
+from engine.models import Instance, StepRun, Task
 from engine.presentation.narrative import people_names
 from engine.presentation.narrative.relative_times import SOON
+from engine.presentation.narrative.step_outline import every_step, outline_of
 from engine.services.notifications.audience import Item
 from engine.services.notifications.mentions import names_in
 from workflowplatform.accounts.models import User
@@ -205,15 +206,31 @@ def _decided(item: Item) -> Words:
         )
     if last is None:
         return Words(case_title(case), _("Your request is finished."), str(SEE_CASE), why)
-    who, chosen = _who(last.completed_by_name), last.outcome_named(last.outcome or "") or {}
-    if chosen.get("reject"):
-        said = _("%(who)s rejected your request. You can start again with the same data.") % {"who": who}
-    elif str(chosen.get("name", "")).lower().startswith("approve"):
-        said = _("%(who)s approved your request.") % {"who": who}
-    else:
-        facts = {"who": who, "answer": chosen.get("title", "")}
-        said = _("Your request is finished. %(who)s answered last: %(answer)s.") % facts
+    who = _who(last.completed_by_name)
+    said = f"{_decision(case, last, who)} {_following(case)}".strip()
     return Words(case_title(case), said, str(SEE_CASE), why, quoted(last.comment), sender=who)
+
+
+def _decision(case: Instance, last: Task, who: str) -> str:
+    """Say what an answer means to the person who asked: rejected, approved, or its own words."""
+    chosen = last.outcome_named(last.outcome or "") or {}
+    facts = {"who": who, "answer": chosen.get("title", "")}
+    if chosen.get("reject"):
+        return _("%(who)s rejected your request. You can start again with the same data.") % facts
+    if last.is_decision and chosen == next(one for one in last.outcomes if not one.get("reject")):
+        return _("%(who)s approved your request.") % facts
+    if not case.is_over:
+        return _("%(who)s answered: %(answer)s.") % facts
+    return _("Your request is finished. %(who)s answered last: %(answer)s.") % facts
+
+
+def _following(case: Instance) -> str:
+    """Name the steps that a case has come to; one that is over has none."""
+    if case.is_over:
+        return ""
+    runs = StepRun.objects.filter(tenant_id=case.tenant_id, instance_id=case.pk).order_by("run", "attempt")
+    here = [step.name for step in every_step(outline_of(case.version.canonical, runs)) if step.state == "here"]
+    return _("Next: %(steps)s.") % {"steps": ", ".join(dict.fromkeys(here))} if here else ""
 
 
 def _for_another(item: Item) -> Words:

@@ -21,6 +21,19 @@ SOME_DONE: Mapping[str, Any] = {
 }
 
 
+RETRIED = frozenset({"status", "wip_limit", "sending", "failed"})
+"""Refusals that pass by themselves: the same can be tried again."""
+FOR_OTHERS = frozenset({"four_eyes", "level", "not_candidate", "same_person"})
+"""Refusals that hold for this person, but not for everyone."""
+
+
+def act_after(action: str, code: str, may_assign: bool) -> str:
+    """Name the one act that a row offers which was not done: try again, assign, or open."""
+    if code in RETRIED and action != "give_back":
+        return "again"
+    return "assign" if code in FOR_OTHERS and may_assign else "open"
+
+
 def heading_of(action: str, done: int, left: int) -> str:
     """Return the heading of a bulk action's result."""
     if left:

@@ -1,7 +1,7 @@
 """What a person asks of a list by its address, and how chips say it. The services know what each filter means."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,13 +12,14 @@ from django.utils.translation import gettext_lazy
 
 from engine.access.task_filters import AGES, COLUMN, COLUMN_NAME, DUES, FILTERS, Asked, column_condition
 from engine.diagram.step_names import label_of
+from engine.presentation.narrative.people_names import name_of
 from engine.services.tasks.lists import ORDERS
 
 LONGEST = 200
 MOST_COLUMNS = 12
 OF_SERVICES = {
     "q": "search", "template": "template", "role": "role", "priority": "priority", "due": "due",
-    "reference": "reference_prefix", "person": "person", "starter": "starter", "age": "age",
+    "reference": "reference_prefix", "person": "person", "starter": "starter", "age": "age", "for": "assignee",
 }  # fmt: skip
 """What is called otherwise in addresses than in the services; the order is that of addresses and chips."""
 
@@ -83,16 +84,25 @@ class Filter:
         return urlencode({name: text for name, text in pairs.items() if name != without}, safe=",")
 
     def chips(self, titles: Mapping[str, str]) -> list[Chip]:
-        """List the active filters except the search words, which have their own field."""
+        """List the active filters except the search words and, of one's own list, whose tasks: they have their own place."""
         return [
             Chip(name, _about(name), _words(name, text, titles), self.address(name))
             for name, text in self.asked.items()
-            if name != "q"
+            if name != "q" and not (name == "for" and self.view == "mine")
         ]
+
+    def of(self, person: str) -> "Filter":
+        """Ask for the same of one person's tasks; without a name of everybody's."""
+        rest = {name: text for name, text in self.asked.items() if name != "for"}
+        return replace(self, asked=rest | ({"for": person} if person else {}))
 
     @property
     def words(self) -> str:
         return self.asked.get("q", "")
+
+    @property
+    def person(self) -> str:
+        return self.asked.get("for", "")
 
     @property
     def without_words(self) -> str:
@@ -142,9 +152,11 @@ ABOUT: Mapping[str, Any] = {
     "person": gettext_lazy("With"),
     "starter": gettext_lazy("Started by"),
     "age": gettext_lazy("Open for"),
+    "for": gettext_lazy("Assigned to"),
 }
 SAID: Mapping[str, Callable[[str], str]] = {
     "role": label_of,
+    "for": name_of,
     "priority": lambda name: str(PRIORITY_WORDS[name]),
     "due": lambda name: str(DUE_WORDS[name]),
     "age": lambda name: str(AGE_WORDS[name]),

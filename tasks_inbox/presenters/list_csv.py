@@ -74,6 +74,16 @@ class ListFile:
         return [*FIELDS, *((label_of(name).replace("%", "%%"), _declared(name)) for name in self.declared)]
 
 
+def result_file(rows: Sequence[tuple[dict[str, Any], Task | None]], task_address: Callable[[Any], str]) -> bytes:
+    """Write what became of the tasks of a bulk action: one line each, in the reader's language."""
+    lines = [[_("Task"), _("Reference"), _("Result"), _("Reason"), _("Address")]]
+    for result, task in rows:
+        about = [said(task.title), task.business_reference or ""] if task else ["", ""]
+        became = [_("Not done") if result["code"] else _("Done"), result["message"]]
+        lines.append([*about, *became, task_address(result["task"])])
+    return (MARK + "".join(map(_line, lines))).encode()
+
+
 def _declared(name: str) -> Callable[[Task], str]:
     return lambda task: shown(task.columns[name]) if name in task.columns else ""
 

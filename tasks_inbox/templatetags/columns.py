@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 from engine.access.task_filters import COLUMN
 from engine.models import Task
 from engine.services.tasks.lists import MOST_COUNTED
+from tasks_inbox.presenters.amounts import Amount, amount_of
 from tasks_inbox.presenters.filters import Filter
 from workflowplatform.accounts.actor import StandIn
 
@@ -50,6 +51,12 @@ def either(names: list[str]) -> str:
     return (
         names[0] if len(names) == 1 else _("%(some)s and %(last)s") % {"some": ", ".join(names[:-1]), "last": names[-1]}
     )
+
+
+@register.simple_tag
+def amount_in(task: Task) -> Amount | None:
+    """Return the amount that a task's columns say."""
+    return amount_of(task)
 
 
 @register.simple_tag(takes_context=True)

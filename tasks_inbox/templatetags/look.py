@@ -51,7 +51,7 @@ WORD_OF_STATUS = {
     "cancelled": gettext_lazy("Cancelled"),
     "expired": gettext_lazy("Expired"),
     "queued": gettext_lazy("Queued"),
-    "running": gettext_lazy("Running"),
+    "running": gettext_lazy("In progress"),
     "incident": gettext_lazy("Incident"),
     "failed": gettext_lazy("Failed"),
 }
@@ -150,12 +150,12 @@ def avatar(name: str, look: str = "") -> SafeString:
 
 
 @register.simple_tag
-def status(word: str) -> SafeString:
-    """Render a status as a tag: word, colour, and an icon for incidents."""
+def status(word: str, instead: str = "") -> SafeString:
+    """Render a status as a tag: word, colour, and an icon for incidents; another word may say more."""
     tone = TONE_OF_STATUS[word]
     mark = icon(ICON_OF_STATUS[word], "small") if word in ICON_OF_STATUS else ""
     classes = "wf-tag" + (f" wf-tag--{tone}" if tone else "")
-    said = WORD_OF_STATUS.get(word, word)
+    said = instead or WORD_OF_STATUS.get(word, word)
     return format_html('<span class="{}" data-status="{}">{}{}</span>', classes, word, mark, said)
 
 

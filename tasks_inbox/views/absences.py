@@ -17,6 +17,7 @@ from engine.errors import Invalid
 from engine.kernel.forms import FieldError
 from engine.services.people import absences
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
+from tasks_inbox.presenters.standing_in import absent_people
 from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.models import Absence, User
 
@@ -112,7 +113,7 @@ def _page(
         "rows": _shown(request, rows),
         "saved": saved,
         "warnings": absences.warn_about(warned) if warned else [],
-        "stands_in": absences.standing_in(request.actor),
+        "absent": absent_people(request.actor),
     }
     return render(request, "inbox/away.html", context, status=400 if refusal else 200)
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from engine import access
 from engine.errors import Invalid
 from engine.models import Task
 from engine.presentation.forms.task_form import comment_rule
@@ -22,6 +23,7 @@ from engine.services.tasks.bulk_reports import keep_report
 from engine.services.tasks.undo import pending_answers
 from tasks_inbox.decorators import InboxRequest, inbox_page, posted_line, toast
 from tasks_inbox.pending_answers import remember
+from tasks_inbox.presenters import amounts
 from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.filters import Filter
 from tasks_inbox.presenters.lists import PAGE, UNSEEN, list_named, rows_of
@@ -40,6 +42,8 @@ VERBS = {
     "release": gettext_lazy("Release %(n)d tasks"),
     "assign": gettext_lazy("Assign %(n)d tasks"),
 }
+KEPT_WORDS = ("person", "reason", "outcome", "comment")
+"""What an act asks for besides the tasks, and its report keeps."""
 MOST_MATCHING = 500
 """How many tasks one act on all that match may concern."""
 
@@ -51,7 +55,7 @@ def act(request: InboxRequest) -> HttpResponse:
     sent = request.POST if "action" in request.POST else request.GET
     action = sent.get("action", "")
     chosen = _chosen(request.actor, sent)
-    if "all" in sent and len(chosen) > PAGE and action in ALL_ASKED and "sure" not in sent:
+    if len(chosen) > PAGE and action in ALL_ASKED and "sure" not in sent:
         return _confirm_page(request, sent, action, chosen)
     try:
         results = _act_on(request, sent, action, chosen)
@@ -60,7 +64,8 @@ def act(request: InboxRequest) -> HttpResponse:
         return redirect(_list_address(sent))
     if results[0].code == "comment_required":
         return _together_page(request, sent, wrong=results[0].message, wrong_code=results[0].code, status=400)
-    report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results)
+    words = {name: sent.get(name, "") for name in KEPT_WORDS if sent.get(name)}
+    report = keep_report(actor=request.actor, action=action, query=sent.get("back", ""), results=results, words=words)
     done = [result for result in results if result.ok]
     if done:
         _say_done(request, sent, action, done)
@@ -87,8 +92,12 @@ def _act_on(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UU
 
 def _confirm_page(request: InboxRequest, sent: QueryDict, action: str, chosen: list[UUID]) -> HttpResponse:
     """Repeat the count before something is done to more than a page."""
+    tasks = access.visible_tasks(request.actor).defer(*UNSEEN).filter(pk__in=chosen)
     context = {
         "place": QueryDict(sent.get("back", "")).get("view", "mine"),
+        "all": "all" in sent,
+        "chosen": () if "all" in sent else chosen,
+        "sum": amounts.together(tasks),
         "count": len(chosen),
         "question": str(ALL_ASKED[action]) % {"n": len(chosen)},
         "verb": str(VERBS[action]) % {"n": len(chosen)},
@@ -96,7 +105,7 @@ def _confirm_page(request: InboxRequest, sent: QueryDict, action: str, chosen: l
         "person": sent.get("person", ""),
         "list_address": sent.get("back", ""),
         "back": _list_address(sent),
-        "most": MOST_MATCHING if len(chosen) >= MOST_MATCHING else 0,
+        "most": MOST_MATCHING if "all" in sent and len(chosen) >= MOST_MATCHING else 0,
     }
     return render(request, "inbox/bulk_confirm.html", context)
 

@@ -17,12 +17,16 @@ from django.views.decorators.http import require_GET, require_POST
 from engine import access
 from engine.errors import Invalid, NotFound, WorkflowError
 from engine.kernel.forms import FieldError
+from engine.kernel.transitions import TaskStatus
 from engine.models import Instance, Task, Wait
 from engine.presentation.forms.values import facts_of
 from engine.presentation.narrative import timeline
+from engine.presentation.narrative.expected_times import expectation_of
+from engine.presentation.narrative.people_names import name_of, said
 from engine.presentation.narrative.people_path import stops_of
 from engine.presentation.narrative.status_summary import summary_of, who_of, with_reason
 from engine.presentation.narrative.step_outline import Step, every_step, outline_of, steps_by_id
+from engine.services.insights.durations import usual_times_of
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.instances.repair import resume_instance, retry_step, suspend_instance
 from engine.services.instances.requests import (
@@ -75,12 +79,13 @@ def _page(
     comments = list(access.comments_of_case(actor, instance.pk))
     entries = timeline.of_instance(audit, steps, tasks, whole=whole, comments=comments, asked=schema)
     waits = list(instance.waits.all())
+    sentence = with_reason(summary_of(instance, waits, tasks, steps, actor.person_id), instance, audit)
     place = "started" if instance.started_by_id == actor.person_id else "team"
     context = {
         "place": place,
         "back": _back(request, place),
         "instance": instance,
-        "sentence": with_reason(summary_of(instance, waits, tasks, steps, actor.person_id), audit),
+        "sentence": sentence,
         "outline": outline,
         "progress": _progress(outline),
         "diagram": inline_diagram(actor, instance),
@@ -104,23 +109,39 @@ def _page(
         "file_types": ",".join(f".{ending}" for ending in CASE_FILES.endings),
     } | _next(actor, tasks, outline)
     if place == "started":
-        context |= _own(actor, instance, outline, tasks)
+        now = timezone.now()
+        usual = usual_times_of(actor=actor, template_id=instance.template_id, now=now)
+        context |= _own(actor, instance, tasks) | {
+            "stops": stops_of(instance, outline, tasks, actor.name, usual=usual.steps, withdrawn=bool(sentence.word)),
+            "start_first": instance.is_over and sentence.tone != "good",
+            "expected": expectation_of(instance, waits, tasks, usual, now),
+        }
     return render(request, f"inbox/{'request' if place == 'started' else 'instance'}.html", context, status=status)
 
 
-def _own(actor: Actor, instance: Instance, outline: Sequence[Step], tasks: Sequence[Task]) -> dict[str, Any]:
-    """Return what a person may do with a request of their own, and where it is on its way."""
+def _own(actor: Actor, instance: Instance, tasks: Sequence[Task]) -> dict[str, Any]:
+    """Return what a person may do with a request of their own."""
     refusal = refuse_withdrawing(actor, instance)
     waited_for = [] if instance.is_over else tasks_waited_for(actor, instance)
     reminded = last_reminder(actor, instance) if waited_for else None
     return {
-        "stops": stops_of(instance, outline, tasks, actor.name),
         "may_withdraw": refusal is None,
-        "withdraw_words": refusal.message if refusal is not None and not instance.is_over else "",
+        "withdraw_words": _why_not_withdrawn(refusal, instance, tasks) if refusal and not instance.is_over else "",
         "waited_for": ", ".join(dict.fromkeys(who_of(task) for task in waited_for)),
         "reminded_at": reminded if reminded and timezone.now() - reminded < ONCE_IN else None,
         "may_start": any(one.template_id == instance.template_id for one in access.startable_versions(actor)),
     }
+
+
+def _why_not_withdrawn(refusal: WorkflowError, instance: Instance, tasks: Sequence[Task]) -> str:
+    """Name the answer that ended the time for withdrawing; `tasks` are newest first."""
+    done = [task for task in tasks if task.status == TaskStatus.COMPLETED and task.completed_at]
+    others = [task for task in done if task.completed_by_id != instance.started_by_id]
+    if refusal.code != "answered" or not others:
+        return refusal.message
+    first = min(others, key=lambda task: task.completed_at or instance.updated_at)
+    words = {"who": name_of(first.completed_by_name), "task": said(first.title)}
+    return _("Can’t be withdrawn: %(who)s answered “%(task)s”.") % words
 
 
 def _child_waited_for(actor: Actor, instance: Instance, waits: Sequence[Wait]) -> Instance | None:

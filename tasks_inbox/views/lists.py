@@ -33,6 +33,7 @@ from tasks_inbox.presenters.lists import (
     start_query,
 )
 from tasks_inbox.presenters.prev_next import HEADING, came_from, list_address, task_address, task_after
+from tasks_inbox.presenters.standing_in import absent_people, locked_rows, whose
 from tasks_inbox.presenters.task_actions import MOST_PEOPLE
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.levels import TO_OPERATE, TO_SEE_TENANT
@@ -82,10 +83,12 @@ def task_list(request: InboxRequest) -> HttpResponse:
             "late": late,
             "page": page,
             "page_size": PAGE,
+            "elsewhere": max(count - len(page.rows), 0),
             "after": request.GET.get("after", ""),
         }
         | _places(request, page)
         | _choices(actor, chosen, asked)
+        | _standing_in(actor, chosen, asked, page)
     )
     if not count:
         context |= _empty(actor)
@@ -174,6 +177,17 @@ def _choices(actor: Actor, chosen: Words, asked: Filter) -> dict[str, Any]:
         "together": chosen.name in ANSWERED_TOGETHER,
         "may_share": actor.level >= TO_SEE_TENANT,
         "sharing_roles": roles if operates else (),
+    }
+
+
+def _standing_in(actor: Actor, chosen: Words, asked: Filter, page: Page) -> dict[str, Any]:
+    """Tell a deputy whose tasks are among the rows, and which of these rules keep from them."""
+    if chosen.name not in ("mine", "available", "overdue") or not actor.stands_in:
+        return {}
+    return {
+        "absent": absent_people(actor),
+        "whose": whose(actor, chosen, asked),
+        "locked": locked_rows(actor, page.rows),
     }
 
 

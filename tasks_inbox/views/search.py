@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from engine.services.search import KINDS, MOST_FOUND, Found, search_everything
+from engine.presentation.forms.numbers import measure_text
+from engine.services.search import KINDS, MOST_CASES, MOST_FOUND, MOST_TASKS, Found, search_everything
 from tasks_inbox.decorators import InboxRequest, inbox_page
 
 FEW = 3
@@ -45,6 +46,7 @@ def search(request: InboxRequest) -> HttpResponse:
         "words": text.strip()[:200],
         "found": found,
         "groups": _groups(found, text, kind),
+        "most": {"tasks": measure_text(MOST_TASKS), "cases": measure_text(MOST_CASES)},
         "kind": kind if kind in KINDS else "",
     }
     alone = request.headers.get("X-Requested-With") == "search"

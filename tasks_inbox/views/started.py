@@ -12,7 +12,7 @@ from engine import access
 from engine.db.keyset_pagination import NEWEST, page_of, read_cursor
 from engine.kernel.transitions import TERMINAL_INSTANCE, InstanceStatus
 from engine.models import Instance, Task
-from engine.presentation.narrative.status_summary import StatusSummary, summary_of
+from engine.presentation.narrative.status_summary import StatusSummary, summary_of, withdrawn
 from engine.presentation.narrative.step_outline import outline_of, steps_by_id
 from engine.services.tasks.lists import count_lists
 from tasks_inbox.decorators import InboxRequest, inbox_page
@@ -78,10 +78,13 @@ def _with_sentences(instances: list[Instance], actor: Actor) -> list[tuple[Insta
     """Pair each case with what it waits for or how it ended; steps are named once per version."""
     versions = {instance.version_id: instance.version.canonical for instance in instances}
     steps = {pk: steps_by_id(outline_of(canonical, ())) for pk, canonical in versions.items()}
+    by_hand = access.withdrawn_by(actor, [each.pk for each in instances if each.status == InstanceStatus.CANCELLED])
     return [
         (
             each,
-            summary_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
+            withdrawn(each)
+            if each.pk in by_hand
+            else summary_of(each, each.waits.all(), each.tasks.all(), steps[each.version_id], actor.person_id),
         )
         for each in instances
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import cycle
+from typing import Any
 
 import pytest
 
@@ -43,3 +44,8 @@ def _test_of(item: pytest.Item) -> tuple[object, ...] | None:
         return None
     others = {name: repr(value) for name, value in call.params.items() if name not in {"language", *SIZES}}
     return item.path, item.function.__name__, *sorted(others.items())  # type: ignore[attr-defined]
+
+
+def options_of(language: str, size: dict[str, int] | None) -> dict[str, Any]:
+    """Return how a browser is opened for a face."""
+    return {"locale": WORDS[language], **({"viewport": size} if size else {})}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from tests.browser.addresses import PLACE, routes_of
 from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.pages import STREAM, Inbox, act, box_of, deafen, identity_in, notice
+from tests.browser.pages import STREAM, Inbox, act, box_of, deafen, identity_in, notice, toast
 from tests.browser.product import Product
 
 ROOMS = ("inbox/", "accounts/")
@@ -36,16 +37,14 @@ STATES = (
 LETTER = {"uidb64": "MQ", "token": "a-b"}
 """The arguments of a link in an old e-mail."""
 NO_PAGES = {
-    "absence_id",
     "attachment_id",
     "batch_id",
     "draft_file_id",
     "file_id",
     "filter_id",
-    "question_id",
     "report_id",
 }
-"""A file is no page, test_own_lists.py looks at filters and reports, a question and an absence are drawn as on their lists."""
+"""A file is no page, test_own_lists.py looks at filters and reports."""
 
 
 def pages_of_routes(page: Page, places: dict[str, str], *rooms: str) -> Iterator[str]:
@@ -76,7 +75,19 @@ def places_of(errands: Errands) -> dict[str, str]:
         "task_id": started["tasks"][0]["id"],
         "instance_id": started["id"],
         "name": "purchase-approval",
+        "absence_id": an_absence(errands),
+        "question_id": started["id"],
     }
+
+
+def an_absence(errands: Errands) -> str:
+    """Let Gwen be away, long from now: that is nobody's concern yet."""
+    day = datetime.now(UTC).date() + timedelta(days=700)
+    body = {"person": "gwen", "deputy": None, "from": str(day), "until": str(day)}
+    for one in errands.page.request.get("/api/v1/substitutions/").json()["results"]:
+        if one["person"] == "gwen":
+            return str(one["id"])
+    return str(send(errands.page, "substitutions/", body)["id"])
 
 
 def opened(page: Page, addresses: tuple[str, ...]) -> Iterator[str]:
@@ -123,6 +134,23 @@ def test_what_opens_on_a_page_passes_axe(signed_in: SignedIn) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     assert faults_of(page) == []
+
+
+def test_a_question_and_its_answer_that_is_missing_pass_axe(signed_in: SignedIn, errands: Errands) -> None:
+    ada, adam = signed_in("ada"), signed_in("adam")
+    adam.goto("/inbox/")
+    task = identity_in(errands.run("Ask about the meadow"))
+    send(adam, f"tasks/{task}/claim/", {})
+    send(adam, f"tasks/{task}/ask/", {"user": "ada", "question": "Which meadow?"})
+    ada.goto("/inbox/questions/")
+    question = ada.locator("[data-question]").filter(has_text="Which meadow?")
+    assert faults_in(ada, FEW_LOOKS) == []
+    act(question, "answer_question").click()
+    expect(ada.locator('[data-error][data-code="required"]')).to_be_visible()
+    assert faults_in(ada, FEW_LOOKS) == []
+    question.locator("textarea").fill("The upper one")
+    act(question, "answer_question").click()
+    expect(toast(ada, "question.answered")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -9,8 +9,10 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, options_of
 from tests.browser.pages import act
 
+on_faces = pytest.mark.parametrize(("language", "size"), FACES)
 SECTIONS = """\
 workflow: two-payments
 title: Two payments
@@ -32,9 +34,12 @@ steps:
 """
 
 
-def test_typing_a_filters_name_acts_on_no_row(signed_in: SignedIn, errands: Errands) -> None:
+@on_faces
+def test_typing_a_filters_name_acts_on_no_row(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
     errands.run("Count the chairs")
-    ada = signed_in("ada")
+    ada = signed_in("ada", **options_of(language, size))
     ada.goto("/inbox/?view=available&q=chairs")
     row = ada.locator("[data-row]").first
     row.locator("[data-row-link]").focus()
@@ -92,11 +97,14 @@ def test_a_german_amount_is_taken_as_it_is_written(payment: Page) -> None:
 HAND_OVER = {"h": "#person", "a": "#person", "d": "#delegate", "i": "#ask-question", "z": "[data-snooze] button"}
 
 
-def test_every_way_to_hand_over_has_its_key(signed_in: SignedIn, errands: Errands) -> None:
+@on_faces
+def test_every_way_to_hand_over_has_its_key(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
     address = errands.run("Feed the parrot")
-    ada = signed_in("ada")
+    ada = signed_in("ada", **options_of(language, size))
     ada.goto(address)
-    act(ada.get_by_role("main"), "claim").click()
+    act(ada.get_by_role("main"), "claim").filter(visible=True).first.click()
     expect(ada.locator("[data-first-outcome]").first).to_be_visible()
     for key, field in HAND_OVER.items():
         ada.locator("h1").focus()

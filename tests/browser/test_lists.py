@@ -7,9 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.axe import FEW_LOOKS, faults_in
+from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, options_of
 from tests.browser.pages import act, box_of, deafen, identity_in, toast
 from tests.browser.pictures import picture
 
@@ -83,6 +84,62 @@ def test_rows_of_one_step_are_completed_together_by_keys(signed_in: SignedIn, er
     ada.get_by_role("button", name="Done (2)").click()
     expect(toast(ada, "tasks.complete")).to_be_visible()
     expect(ada.locator("[data-row]")).to_have_count(1)
+
+
+SHEETS = CHORE.replace("workflow: chore", "workflow: sheets").replace("title: Chore", "title: Sheets")
+SHEETS = SHEETS.replace(
+    "input: {type: object, required: [what], properties: {what: {type: string}}}",
+    "input: {type: object, properties: {what: {type: string}, price: {type: number}}}",
+).replace("comment: on_reject", "columns: {price: \"${money(start.price, 'EUR')}\"}")
+PAGE = 24
+
+
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_a_selection_grows_over_pages_to_all_that_match_and_is_confirmed(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
+    word = f"Fold{language}{'phone' if size else 'desk'}"
+    activate(errands.page, SHEETS)
+    for number in range(PAGE + 2):
+        body = {"template": "sheets", "input": {"what": f"{word} {number}", "price": 1000.5}}
+        send(errands.page, "instances/", body)
+    ada = signed_in("ada", **options_of(language, size))
+    deafen(ada)
+    ada.goto(f"/inbox/?view=available&sort=oldest&q={word}")
+    head, line = head_of(ada), ada.locator("[data-bulk-line]")
+    box_of(ada, f"{word} 3").first.check()
+    act(ada, "next_page").click()
+    expect(ada.locator("[data-row]")).to_have_count(2)
+    expect(head.locator("[data-bulk-count]")).to_contain_text("1")
+    for box in ada.locator("[data-choose]").all():
+        box.check()
+    expect(head.locator("[data-bulk-count]")).to_contain_text("3")
+    expect(head.locator("[data-bulk-sum]")).to_contain_text({"en": "€3,001.50", "de": "3.001,50"}[language])
+    act(ada, "previous_page").click()
+    expect(ada.locator("[data-choose]:checked")).to_have_count(1)
+    expect(head.locator("[data-bulk-count]")).to_contain_text("3")
+    ada.keyboard.press("Control+a")
+    expect(ada.locator("[data-choose]:checked")).to_have_count(PAGE)
+    expect(line.locator('[data-line="page"]')).to_be_visible()
+    ada.keyboard.press("Control+a")
+    expect(line.locator('[data-line="every"]')).to_be_visible()
+    expect(line).to_contain_text("2")
+    expect(head.locator("[data-bulk-count]")).to_contain_text(str(PAGE + 2))
+    picture(ada, f"bulk-all-{language}{'-360' if size else ''}")
+    ada.evaluate("window.scrollTo(0, document.body.scrollHeight)")  # a phone's bar covers no row there
+    assert faults_of(ada) == []
+    act(ada, "choose_page").click()
+    expect(head.locator("[data-bulk-count]")).to_contain_text(str(PAGE))
+    act(ada, "choose_matching").click()
+    expect(head.locator("[data-bulk-count]")).to_contain_text(str(PAGE + 2))
+    act(head, "claim").click()
+    expect(ada.locator("[data-confirm]")).to_have_attribute("data-total", str(PAGE + 2))
+    expect(ada.locator("[data-sum]")).to_contain_text({"en": "€26,013.00", "de": "26.013,00"}[language])
+    picture(ada, f"bulk-confirm-{language}{'-360' if size else ''}")
+    assert faults_in(ada, FEW_LOOKS) == []
+    act(ada.get_by_role("main"), "claim").click()
+    expect(toast(ada, "tasks.claim")).to_be_visible()
+    expect(ada.locator("[data-row]")).to_have_count(0)
 
 
 def test_a_saved_filter_is_found_in_another_browser_and_can_be_called_back(signed_in: SignedIn) -> None:

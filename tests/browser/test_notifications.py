@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import FEW_LOOKS, faults_in, faults_of
 from tests.browser.conftest import NewContext, SignedIn
 from tests.browser.errands import Errands, send
-from tests.browser.faces import FACES, WORDS
+from tests.browser.faces import FACES, WORDS, options_of
 from tests.browser.pages import act, wait_until
 from tests.browser.pictures import picture
 from tests.browser.product import Product
@@ -153,9 +153,14 @@ def test_button_of_a_mail_answers_with_one_press(
     assert page.context.cookies() == []
 
 
-def test_names_are_completed_and_marked(signed_in: SignedIn, errands: Errands) -> None:
-    page = signed_in("ada")
+@pytest.mark.parametrize(("language", "size"), FACES)
+def test_names_are_completed_and_marked(
+    signed_in: SignedIn, errands: Errands, language: str, size: dict[str, int] | None
+) -> None:
+    page = signed_in("ada", **options_of(language, size))
     page.goto(errands.run("Mention someone"))
+    if size:
+        page.locator('[data-shows="comments"]').click()
     field = page.locator("[data-mention]").first
     field.scroll_into_view_if_needed()
     field.click()

@@ -9,9 +9,10 @@ from itertools import count
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.axe import LOOKS, faults_in
+from tests.browser.axe import FEW_LOOKS, LOOKS, faults_in
 from tests.browser.conftest import SignedIn
 from tests.browser.errands import Errands, activate, send
+from tests.browser.faces import FACES, options_of
 from tests.browser.pages import act, box_of, toast
 from tests.browser.pictures import picture
 
@@ -27,6 +28,7 @@ steps:
 PHONE = {"width": 360, "height": 740}
 NUMBERS = count(1)
 GERMAN = {"locale": "de-DE"}
+on_faces = pytest.mark.parametrize(("language", "size"), FACES)
 
 
 @pytest.fixture
@@ -51,13 +53,16 @@ def open_count(page: Page, name: str) -> int:
     return int(row_of(page, name).locator('[data-figure="open"]').get_attribute("data-value") or "")
 
 
+@on_faces
 def test_tasks_move_by_keyboard_alone_and_undo_returns_them(
-    signed_in: SignedIn, errands: Errands, parcels: list[str]
+    signed_in: SignedIn, errands: Errands, parcels: list[str], language: str, size: dict[str, int] | None
 ) -> None:
     hand_to(errands.page, "ada", parcels)
-    page = signed_in("ada")
+    page = signed_in("ada", **options_of(language, size))
     page.goto("/inbox/")
-    page.locator('[data-nav="load"]').first.press("Enter")
+    if not size:
+        page.locator('[data-nav="load"]').first.press("Enter")
+        expect(page).to_have_url(re.compile("/inbox/team/"))
     page.goto("/inbox/team/?role=finance")
     before = open_count(page, "mira")
     act(row_of(page, "ada"), "open_person").press("Enter")
@@ -69,7 +74,8 @@ def test_tasks_move_by_keyboard_alone_and_undo_returns_them(
     while receiver.input_value() != "mira":
         receiver.press("ArrowDown")
     expect(page.locator("[data-move-after]")).to_contain_text(f"{before} → {before + 2}")
-    picture(page, "team")
+    if (language, size) == ("en", None):
+        picture(page, "team")
     act(page, "move").press("Enter")
     expect(toast(page, "tasks.assign")).to_be_visible()
     assert open_count(page, "mira") == before + 2
@@ -96,14 +102,15 @@ def test_dragging_a_row_onto_a_person_moves_all_that_are_selected(
     expect(page.locator("[data-row]").filter(has_text=parcels[2])).to_be_visible()
 
 
+@on_faces
 def test_what_the_receiver_may_not_do_is_named_and_stays(
-    signed_in: SignedIn, errands: Errands, parcels: list[str]
+    signed_in: SignedIn, errands: Errands, parcels: list[str], language: str, size: dict[str, int] | None
 ) -> None:
     hand_to(errands.page, "ada", parcels[:1])
     mira = signed_in("mira")
     made = send(mira, "instances/", {"template": "parcels", "input": {"what": parcels[1]}})
     send(errands.page, f"tasks/{made['tasks'][0]['id']}/assign/", {"user": "ada"})
-    page = signed_in("ada")
+    page = signed_in("ada", **options_of(language, size))
     page.goto("/inbox/team/?role=finance&person=ada")
     for title in parcels[:2]:
         box_of(page, title).check()
@@ -112,6 +119,7 @@ def test_what_the_receiver_may_not_do_is_named_and_stays(
     expect(page.locator("[data-done]")).to_have_attribute("data-done", "1")
     expect(page.locator('[data-result][data-code="four_eyes"]')).to_contain_text("Mira")
     expect(toast(page, "tasks.assign")).to_be_visible()
+    assert faults_in(page, FEW_LOOKS) == []
     page.locator("[data-back]").click()
     expect(page).to_have_url(re.compile("/inbox/team/.*person=ada"))
 

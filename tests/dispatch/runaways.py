@@ -78,6 +78,13 @@ steps:
       steps: [{id: more, set: {all: ["${state.all}", "${state.all}"]}}]
 """
 CHAIN = "workflow: again\ntitle: Again\nsteps:\n  - {id: on, continue_with: {name: again}}\n"
+SPIN = """
+workflow: spin
+title: Spins inside its transaction
+steps:
+  - {id: pause, wait: {for: PT0.01S}}
+  - {id: ask, call: {python: {function: test_spin_inside, args: {}}}}
+"""
 SLOW = """
 workflow: slow
 title: Slow
@@ -135,11 +142,11 @@ def _seconds(actor: Actor, key: str, instance: Instance, pause: float) -> float:
 def hold_back(tenant: Tenant) -> None:
     """Let nothing of a tenant be due for a day; what workers have in hand meanwhile is held back too."""
     due = Signal.objects.filter(tenant=tenant, due_at__lte=Now())
-    while due.update(due_at=F("due_at") + A_DAY) or not _is_idle(tenant):
+    while due.update(due_at=F("due_at") + A_DAY) or not is_idle(tenant):
         time.sleep(0.05)
 
 
-def _is_idle(tenant: Tenant) -> bool:
+def is_idle(tenant: Tenant) -> bool:
     """Return whether no worker has an instance of this tenant in hand: then none will write another signal."""
     with transaction.atomic():
         all_of_it = RuntimeState.objects.filter(instance__tenant=tenant)

@@ -15,9 +15,21 @@ from engine.dispatch.fairness import ACTIVE_SECONDS, LARGEST_LOAD, QUIET_TURNS, 
 from engine.models import Instance
 from tests import workers
 from tests.cast import Cast
-from tests.dispatch.runaways import LISTENER, RUNAWAYS, hold_back, let_go, let_loose, resident_mb, signal_seconds
-from tests.side_by_side import Comparison, compare, require_below
-from tests.workflows import activated
+from tests.dispatch.runaways import (
+    LISTENER,
+    RUNAWAYS,
+    SPIN,
+    eventually,
+    hold_back,
+    is_idle,
+    let_go,
+    let_loose,
+    resident_mb,
+    signal_seconds,
+)
+from tests.flaky import counter
+from tests.side_by_side import Comparison, compare, p95, require_below
+from tests.workflows import activated, started
 
 BOUND = 2.0
 """How many times longer a neighbour's signal may take next to a runaway (p95)."""
@@ -77,6 +89,41 @@ def test_every_runaway_leaves_its_neighbour_its_time(committed_cast: Cast, recor
     assert "failed" not in statuses
     require_below(BOUND, found)
     assert memory < LARGEST_MB
+
+
+SPIN_SECONDS, SIGNALS = 30, 20
+
+
+@pytest.mark.slow
+@pytest.mark.security("one tenant's load leaves its neighbours served")
+@pytest.mark.usefixtures("waking")
+def test_a_function_that_spins_in_its_transaction_holds_one_worker_for_so_long_and_no_neighbour(
+    committed_cast: Cast, record_property: Record
+) -> None:
+    """Nothing ends Python code from inside its process: the supervisor ends the process, and the other one serves meanwhile."""
+    gwen, sam, spins = committed_cast.actor("gwen"), committed_cast.actor("sam"), counter("spin")
+    spins.unlink(missing_ok=True)
+    activated(gwen, SPIN)
+    activated(sam, LISTENER)
+    bounds = {"WORKFLOW_WORKER_SECONDS": str(SPIN_SECONDS), "WORKFLOW_POISON_ATTEMPTS": "1"}
+    with workers.running("worker", **workers.AS_SHIPPED, **bounds):
+        signal_seconds(sam, 5)
+        quiet = signal_seconds(sam, SIGNALS)
+        spinning = started(gwen, "spin")
+        assert eventually(spins.exists)
+        began = time.monotonic()
+        loud = signal_seconds(sam, SIGNALS)
+        assert not is_idle(committed_cast.acme)
+        assert eventually(lambda: is_idle(committed_cast.acme), 2 * SPIN_SECONDS)
+        seconds = time.monotonic() - began
+        assert eventually(lambda: Instance.objects.filter(pk=spinning.pk, status="incident").exists())
+    record_property(
+        "figure",
+        f"beside a function that spins in its transaction: {len(loud)} of {SIGNALS} signals served meanwhile, p95 "
+        f"{1000 * p95(loud):.0f} ms against {1000 * p95(quiet):.0f} ms quiet; ended after {seconds:.0f} s of {SPIN_SECONDS}",
+    )
+    assert seconds < SPIN_SECONDS + 10
+    assert spins.stat().st_size == 1
 
 
 def spent(turns: Turns, seconds: float, **steps: int) -> dict[str, Any]:

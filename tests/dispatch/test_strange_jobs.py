@@ -44,21 +44,36 @@ def broken(queue: Queue, path: Path) -> None:
     queue.connection.hset(job.key, mapping={"data": b"\xff", "created_at": "never", "timeout": "x"})
 
 
-pytestmark = pytest.mark.security("Redis is not trusted")
+NOT_OURS = "dropped a job that is not ours from Redis"
+UNREADABLE = "dropped a job that cannot be read from Redis"
 
 
-@pytest.mark.parametrize("put", [touch, touch_afterwards, pickled, broken])
-def test_a_worker_runs_nothing_that_redis_names(cast: Cast, queue: Queue, tmp_path: Path, put: Any) -> None:
+@pytest.mark.parametrize(
+    ("put", "told"),
+    [
+        (touch, (NOT_OURS, "pathlib.os.mkdir")),
+        (touch_afterwards, None),
+        (pickled, (NOT_OURS, "unreadable")),
+        (broken, (UNREADABLE, None)),
+    ],
+)
+def test_a_worker_runs_nothing_that_redis_names_and_logs_what_it_drops(
+    cast: Cast, queue: Queue, tmp_path: Path, put: Any, told: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     activated(cast.actor("gwen"), CALL)
     instance = started(cast.actor("ada"), "call", word="x")
     queue.empty()
     target = tmp_path / "made"
     put(queue, target)
-    make_worker("careful").work(burst=True)
+    with caplog.at_level("WARNING"):
+        make_worker("careful").work(burst=True)
     instance.refresh_from_db()
     assert not target.exists()
     assert queue.count == 0
     assert instance.status == "completed"  # and it drained all the same
+    lines = [entry.msg for entry in caplog.records if isinstance(entry.msg, dict) and entry.name == rq.__name__]
+    assert [(line["event"], line.get("function")) for line in lines] == ([told] if told else [])
+    assert str(target) not in caplog.text  # what a job carries is nobody's to read
 
 
 def test_nor_what_an_abandoned_job_names_as_its_failure(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ def test_any_bytes_are_answered(target: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.security("any bytes get a value or a named refusal")
 @pytest.mark.parametrize("target", TARGETS)
 def test_many_bytes_are_answered(target: str) -> None:
     _play(target, 40 * EXAMPLES.get(target, 100))

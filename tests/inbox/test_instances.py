@@ -54,7 +54,11 @@ def test_sentence_says_for_whom_it_waits(cast: Cast, review: str, browser: SignI
     uri = browser("uri")
     assert "Waiting for Finance to claim “Review lunch”" in uri.get(f"/inbox/instances/{instance.pk}/").content.decode()
     claim_task(actor=cast.actor("ada"), task_id=only_task(instance).pk)
-    assert "Waiting for Ada to answer “Review lunch”" in uri.get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert "Ada in Finance is deciding, since today" in uri.get(f"/inbox/instances/{instance.pk}/").content.decode()
+    assert (
+        "Waiting for Ada to answer “Review lunch”"
+        in browser("gwen").get(f"/inbox/instances/{instance.pk}/").content.decode()
+    )
 
 
 def test_timeline_tells_who_did_what_and_what_changed(cast: Cast, review: str, browser: SignIn) -> None:

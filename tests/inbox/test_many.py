@@ -1,5 +1,7 @@
 """Filters, orders, and acts on many rows of a list."""
 
+import csv
+import io
 import re
 from datetime import timedelta
 from html import unescape
@@ -10,15 +12,26 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from engine.models import Task
+from engine.models import Audit, Task
 from engine.services.tasks.lifecycle import claim_task, complete_task
+from engine.services.tasks.suspension import resume_task, suspend_task
 from tasks_inbox.presenters.bulk_words import ALL_DONE
 from tasks_inbox.presenters.lists import PAGE
 from tests.cast import Cast
-from tests.hooks import acts, codes, toast, toasts, value
+from tests.hooks import acts, codes, element, page_name, toast, toasts, value, values
 from tests.inbox.conftest import SignIn
 from tests.inbox.test_lists import some_tasks, titles
-from tests.workflows import hurried, started
+from tests.workflows import activated, hurried, only_task, started
+
+PAID = """
+workflow: paid
+title: Paid
+starters: {min_level: 2}
+input: {type: object, properties: {sum: {type: number}}}
+steps:
+  - id: pay
+    task: {title: Pay it, roles: [finance], columns: {sum: "${money(start.sum, 'EUR')}"}}
+"""
 
 
 def chosen(client: Client, action: str, *tasks: Task, view: str = "available", **fields: str) -> Any:
@@ -151,7 +164,7 @@ def test_started_list_says_what_each_case_waits_for(cast: Cast, review: str, bro
     task, _other = some_tasks(cast, 2)
     claim_task(actor=cast.actor("ada"), task_id=task.pk)
     html = browser("uri").get("/inbox/started/").content.decode()
-    assert "Waiting for Ada to answer “Review trip 0”, claimed today" in html
+    assert "Ada in Finance is deciding, since today" in html
     assert "Waiting for Finance to claim “Review trip 1”, since today" in html
 
 
@@ -163,3 +176,123 @@ def test_started_list_costs_the_same_for_one_case_and_for_many(
         some_tasks(cast, count)
         with django_assert_num_queries(10):
             uri.get("/inbox/started/")
+
+
+# More than a page
+
+
+def matching(client: Client, action: str, **fields: str) -> Any:
+    """Act on all that match, on whatever page."""
+    return client.post("/inbox/bulk/", {"all": "1", "action": action, "back": "view=available"} | fields, follow=True)
+
+
+def test_all_that_match_are_confirmed_by_their_number_and_then_done(cast: Cast, review: str, browser: SignIn) -> None:
+    some_tasks(cast, PAGE + 2)
+    ada = browser("ada")
+    asked = matching(ada, "claim")
+    assert (page_name(asked), value("confirm", asked), value("total", asked)) == (
+        "bulk_confirm",
+        "claim",
+        str(PAGE + 2),
+    )
+    assert Task.objects.filter(assignee__isnull=False).count() == 0, "asking does nothing"
+    answer = matching(ada, "claim", sure="1")
+    assert all_done("claim", PAGE + 2) in toast("tasks.claim", answer)
+    assert Task.objects.filter(assignee=cast.ada).count() == PAGE + 2
+
+
+def test_rows_chosen_on_several_pages_are_confirmed_too_and_nothing_else_is_done(
+    cast: Cast, review: str, browser: SignIn
+) -> None:
+    tasks, ada = some_tasks(cast, PAGE + 2), browser("ada")
+    asked = chosen(ada, "claim", *tasks[: PAGE + 1])
+    assert (page_name(asked), value("total", asked)) == ("bulk_confirm", str(PAGE + 1))
+    assert 'name="all"' not in asked.content.decode()
+    carried = re.findall(r'name="task" value="([^"]+)"', asked.content.decode())
+    assert carried == [str(task.pk) for task in tasks[: PAGE + 1]]
+    chosen(ada, "claim", *tasks[: PAGE + 1], sure="1")
+    assert Task.objects.filter(assignee=cast.ada).count() == PAGE + 1
+
+
+def test_a_page_at_most_is_not_asked_about(cast: Cast, review: str, browser: SignIn) -> None:
+    answer = chosen(browser("ada"), "claim", *some_tasks(cast, 2))
+    assert toasts(answer) == ["tasks.claim"]
+
+
+def test_previous_leads_back_to_where_one_was(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks, ada = some_tasks(cast, 2 * PAGE + 1), browser("ada")
+    address, seen = "/inbox/?view=available&sort=oldest", []
+    for rel in ("next", "next", "prev", "prev"):
+        page = ada.get(address).content.decode()
+        seen.append(titles(ada, address))
+        (link,) = re.findall(rf'rel="{rel}" href="([^"]+)"', page)
+        address = "/inbox/" + unescape(link)
+    first, second, third, again = seen
+    assert [len(one) for one in seen] == [PAGE, PAGE, 1, PAGE]
+    assert first + second + third == [task.title for task in tasks]
+    assert again == second
+    assert titles(ada, address) == first
+    assert 'rel="prev"' not in ada.get(address).content.decode()
+
+
+@pytest.mark.wording
+def test_amounts_are_summed_where_every_row_has_one_of_the_same_currency(cast: Cast, browser: SignIn) -> None:
+    activated(cast.actor("gwen"), PAID)
+    tasks = [only_task(started(cast.actor("uri"), "paid", sum=1000.25 + number)) for number in range(PAGE + 1)]
+    ada = browser("ada")
+    listed = ada.get("/inbox/?view=available&sort=oldest").content.decode()
+    assert values("amount", listed)[:2] == ["1000.25", "1001.25"]
+    assert set(values("unit", listed)) == {"€"}
+    german = ada.get("/inbox/?view=available&sort=oldest", headers={"accept-language": "de"}).content.decode()
+    assert values("amount", german) == values("amount", listed)
+    assert "€25,306.25 together" in element("data-sum", matching(ada, "claim"))
+    Task.objects.filter(pk=tasks[0].pk).update(columns={"sum": "soon"})
+    assert "data-sum" not in matching(ada, "claim").content.decode()
+
+
+# The page of a result
+
+
+def test_each_row_that_was_not_done_offers_one_act(cast: Cast, review: str, browser: SignIn) -> None:
+    fine, held = some_tasks(cast, 2)
+    own = some_own(cast)
+    suspend_task(actor=cast.actor("gwen"), task_id=held.pk, reason="wait")
+    page = chosen(browser("ada"), "claim", fine, held, own)
+    rows = {code: element(f'data-result data-code="{code}"', page) for code in ("status", "four_eyes", "done")}
+    assert {code: acts(row) for code, row in rows.items()} == {
+        "status": {"again"},
+        "four_eyes": {"assign"},
+        "done": set(),
+    }
+    assert "again_all" not in acts(page)
+
+
+def test_what_may_pass_is_tried_again_together_with_the_same_words(cast: Cast, review: str, browser: SignIn) -> None:
+    tasks, gwen = some_tasks(cast, 3), browser("gwen")
+    for task in tasks[:2]:
+        suspend_task(actor=cast.actor("gwen"), task_id=task.pk, reason="wait")
+    page = chosen(gwen, "assign", *tasks, view="team", person="ada")
+    assert value("number", page) == "2"
+    form = element('method="post" action="/inbox/bulk/"', page)
+    fields = re.findall(r'name="(\w+)" value="([^"]*)"', form)
+    sent: dict[str, list[str]] = {}
+    for name, word in fields:
+        sent.setdefault(name, []).append(unescape(word))
+    for task in tasks[:2]:
+        resume_task(actor=cast.actor("gwen"), task_id=task.pk)
+    assert toasts(gwen.post("/inbox/bulk/", sent, follow=True)) == ["tasks.assign"]
+    assert {task.assignee_id for task in Task.objects.all()} == {cast.ada.pk}
+
+
+def test_a_result_is_downloaded_with_its_reasons(cast: Cast, review: str, browser: SignIn) -> None:
+    (task,), own, ada = some_tasks(cast, 1), some_own(cast), browser("ada")
+    page = chosen(ada, "claim", task, own)
+    (address,) = re.findall(r'action="(/inbox/results/[^"]+/csv/)"', page.content.decode())
+    file = ada.post(address)
+    lines = list(csv.reader(io.StringIO(file.content.decode("utf-8-sig"))))
+    reasons = {line[0]: line[3] for line in lines[1:]}
+    assert set(reasons) == {task.title, own.title}
+    assert [bool(reasons[one.title]) for one in (task, own)] == [False, True]
+    assert Audit.objects.filter(action="export_tasks", actor_name="ada").count() == 1
+    assert browser("gwen").post(address).status_code == 404
+    assert ada.get(address).status_code == 405

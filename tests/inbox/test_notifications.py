@@ -294,6 +294,70 @@ def test_who_started_a_case_hears_how_it_was_decided(committed_cast: Cast, post:
     assert mail["Subject"] == "Given (GIV-ada)"
 
 
+ORDERED = """
+workflow: ordered
+title: Ordered
+starters: {min_level: 2}
+steps:
+  - id: decide
+    task:
+      title: Decide
+      users: [ada]
+      outcomes: {ok: {title: Fine}, changes: {title: Ask for changes}, no: {title: Not this, reject: true}}
+  - id: buy
+    title: Place the order
+    task: {title: Buy it, users: [adam]}
+"""
+
+
+def decided(cast: Cast, post: Post, outcome: str) -> str:
+    """Return the mail about an answer after which the case continues."""
+    activated(cast.actor("gwen"), ORDERED)
+    task = only_task(started(cast.actor("uri"), "ordered"))
+    complete_task(actor=cast.actor("ada"), task_id=task.pk, outcome=outcome)
+    told()
+    (mail,) = post.to("uri@acme.example")
+    return texts_of(mail)[0]
+
+
+@pytest.mark.wording
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("ok", "Ada approved your request. Next: Place the order."),
+        ("changes", "Ada answered: Ask for changes. Next: Place the order."),
+        ("no", "Ada rejected your request. You can start again with the same data. Next: Place the order."),
+    ],
+)
+def test_a_decision_on_the_way_is_told_by_the_authors_marks_with_what_comes_next(
+    committed_cast: Cast, post: Post, outcome: str, said: str
+) -> None:
+    assert said in decided(committed_cast, post, outcome)
+
+
+@pytest.mark.wording
+def test_the_end_of_a_case_is_told_besides_its_decision_and_names_nothing_next(
+    committed_cast: Cast, post: Post
+) -> None:
+    assert "Next:" in decided(committed_cast, post, "ok")
+    complete_task(actor=committed_cast.actor("adam"), task_id=Task.objects.open().get(step="buy").pk)
+    told()
+    _first, mail = post.to("uri@acme.example")
+    assert "Next:" not in texts_of(mail)[0]
+    assert "Your request is finished." in texts_of(mail)[0]
+
+
+def test_what_is_decided_and_over_at_once_is_one_message(committed_cast: Cast, post: Post) -> None:
+    activated(committed_cast.actor("gwen"), ORDERED)
+    task = only_task(started(committed_cast.actor("uri"), "ordered"))
+    complete_task(actor=committed_cast.actor("ada"), task_id=task.pk, outcome="ok")
+    settle()
+    collect_news([committed_cast.acme.pk])
+    complete_task(actor=committed_cast.actor("adam"), task_id=Task.objects.open().get(step="buy").pk)
+    told()
+    assert len(post.to("uri@acme.example")) == 1
+
+
 def test_other_tenants_hear_nothing(committed_cast: Cast, post: Post) -> None:
     given(committed_cast)
     told()

@@ -16,6 +16,7 @@ from engine.kernel.signals import (
     TimerDue,
 )
 from engine.kernel.snapshot import Snapshot, UnreadableSnapshot
+from engine.kernel.steps.parallel import MOST_ITEMS
 from tests.kernel.play import MONDAY, Case, hours
 
 APPROVAL = """
@@ -413,3 +414,12 @@ def test_long_duration_is_spelled_without_an_exponent() -> None:
     due = case.wait_of("nap").due_at
     assert due is not None
     assert (due.month, due.day) == (6, 7)
+
+
+@pytest.mark.security("one tenant's load leaves its neighbours served")
+@pytest.mark.parametrize(("items", "ends"), [(10, "completed"), (MOST_ITEMS + 1, "incident"), (20_000, "incident")])
+def test_more_items_than_the_limit_are_an_error_of_the_step(items: int, ends: str) -> None:
+    each = "workflow: w\nsteps:\n  - {id: all, for_each: {each: '${start.items}', limit: 10000, steps: [{id: m, set: {n: 1}}]}}\n"
+    case = Case(each, start={"items": [0] * items}, stored=False)
+    assert case.status == ends
+    assert (case.last.error is not None) == (ends == "incident")

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
@@ -55,6 +56,9 @@ def test_long():
     pass
 def test_of_something_else():
     pass
+@pytest.mark.security("tokens have an end")
+def test_of_a_busy_machine():
+    pytest.skip("cannot judge")
 """
 
 
@@ -68,8 +72,47 @@ def test_security_tests_are_added_up_by_promise_with_their_figures(tmp_path: Pat
     assert security_table.table([tmp_path / "report.xml"]).splitlines() == [
         "promise              passed  failed  skipped  figures",
         "secrets stay secret       1       0        0",
+        "tokens have an end        0       0        1  not judged: test_of_a_busy_machine: cannot judge",
         "walls hold                1       1        0  12 routes",
     ]
+    assert security_table.not_judged([tmp_path / "report.xml"]) == ["tokens have an end"]
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("", 0), ('<skipped message="cannot judge"/>', 1)])
+def test_security_run_that_could_not_judge_a_promise_is_red_and_names_it(
+    verdict: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = '<properties><property name="promise" value="tokens have an end"/></properties>'
+    report = tmp_path / "report of platform.xml"
+    report.write_text(f'<testsuite tests="1"><testcase name="test_one">{kept}{verdict}</testcase></testsuite>')
+    monkeypatch.setattr(run, "_servers", lambda: nullcontext(({}, tmp_path)))
+    monkeypatch.setattr(run, "_plan", lambda *_: [])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["bin/test", "--security", "--family", "platform"])
+    assert run.main() == code
+    said = capsys.readouterr().out.splitlines()
+    assert ("Not judged: tokens have an end" in said) == bool(code)
+
+
+def test_security_measures_alone_and_has_as_long_as_it_takes_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = replace(next(family for family in run.FAMILIES if family.processes > 1), wants_django=False)
+    lent = run.Run({}, tmp_path, everything=True, extra=(), folders=())
+    alone = replace(lent, security=True)
+    assert "-n" in run._pytest(lent, shared, [], tmp_path / "report.xml")
+    assert [f for f in run.FAMILIES if "-n" in run._pytest(alone, f, [], tmp_path / "report.xml")] == []
+    limits: list[int] = []
+
+    def wait_for(process: subprocess.Popen[bytes], seconds: int) -> int:
+        limits.append(seconds)
+        return process.wait()
+
+    monkeypatch.setattr(run, "_pytest", lambda *_: ["true"])
+    monkeypatch.setattr(run, "_wait_for", wait_for)
+    for asked in (lent, alone):
+        run._run_family(asked, shared, [], None)
+    assert limits == [run.FAMILY_SECONDS, run.FAMILY_SECONDS * shared.processes]
 
 
 def test_what_a_short_run_leaves_out_is_listed(tmp_path: Path) -> None:
@@ -124,6 +167,7 @@ def test_red_run_counts_and_ends_with_a_code(tmp_path: Path) -> None:
 def test_missing_chromium_is_skipped_by_hand_and_red_in_ci(ci: str, counts: str, tmp_path: Path) -> None:
     lent = run.Run({"CI": ci}, tmp_path, everything=False, extra=(), folders=())
     assert str(run._without_chromium(lent, None)) == counts
+    assert run._without_chromium(replace(lent, security=True), None).failed == 1
 
 
 def test_named_chromium_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

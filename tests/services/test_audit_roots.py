@@ -29,6 +29,7 @@ from engine.services.audit.verification import verify_audit, verify_everything
 from engine.services.instances.lifecycle import cancel_instance
 from engine.services.retention.purge import apply_retention, set_retention
 from tests.cast import Cast
+from tests.services.outside import outside_world
 from tests.workflows import APPROVAL, activated, started
 
 pytestmark = pytest.mark.security("a signed root shows what was removed")
@@ -143,17 +144,41 @@ def test_a_root_signed_by_another_key_needs_its_name(case: Instance, tmp_path: P
     call_command("verify_audit", "--against", str(newest()), "--key", str(theirs))
 
 
-def test_openssl_verifies_a_signature_without_us(case: Instance, tmp_path: Path) -> None:
-    root = make_root()
+def openssl_believes(folder: Path, statement: str, signature: str) -> bool:
     for name, content in {
         "key.pem": public_key_pem().encode(),
-        "said": root.statement.encode(),
-        "sig": base64.b64decode(root.signature),
+        "said": statement.encode(),
+        "sig": base64.b64decode(signature),
     }.items():
-        (tmp_path / name).write_bytes(content)
+        (folder / name).write_bytes(content)
     args = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", "key.pem", "-rawin", "-in", "said", "-sigfile", "sig"]
-    done = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "Verified Successfully" in done.stdout, done.stderr
+    done = subprocess.run(args, cwd=folder, capture_output=True, text=True, check=False)
+    return "Verified Successfully" in done.stdout
+
+
+def test_openssl_verifies_a_signature_without_us(case: Instance, tmp_path: Path) -> None:
+    root = make_root()
+    assert openssl_believes(tmp_path, root.statement, root.signature)
+
+
+def test_a_posted_root_is_signed_and_finds_its_chains(
+    cast: Cast, case: Instance, tmp_path: Path, settings: Any
+) -> None:
+    cancel_instance(actor=cast.actor("ada"), instance_id=case.pk, reason="no")
+    with outside_world() as world:
+        settings.WORKFLOW_HTTP_ALLOW = [world.origin]
+        settings.WORKFLOW_AUDIT_ROOT_URL = f"{world.origin}/json/roots"
+        root = make_root()
+    [(method, path, headers, body)] = world.requests
+    assert (method, path, headers["idempotency-key"]) == ("POST", "/json/roots", root.digest)
+    sent = json.loads(body)
+    assert json.loads(sent["statement"])["digest"] == root.digest
+    assert openssl_believes(tmp_path, sent["statement"], sent["signature"])
+    assert not openssl_believes(tmp_path, sent["statement"].replace(root.digest, "0" * 64), sent["signature"])
+    (tmp_path / "posted.json").write_bytes(body)
+    assert compare_with_root(tmp_path / "posted.json").broken == ()
+    behind_our_backs("DELETE FROM wf_audit WHERE subject_id = %s AND seq > 1", case.pk)
+    assert [one.subject_id for one in compare_with_root(tmp_path / "posted.json").broken] == [case.pk]
 
 
 def test_a_mailed_root_finds_its_chains(cast: Cast, case: Instance, tmp_path: Path, settings: Any) -> None:
@@ -174,6 +199,7 @@ def test_a_mailed_root_finds_its_chains(cast: Cast, case: Instance, tmp_path: Pa
 
 
 def test_an_outside_program_that_does_not_answer_keeps_no_root_from_being_made(case: Instance, settings: Any) -> None:
+    settings.WORKFLOW_HTTP_ALLOW = ["http://127.0.0.1:9"]
     settings.WORKFLOW_AUDIT_ROOT_URL = "http://127.0.0.1:9/roots"
     assert make_root().chains > 0
 

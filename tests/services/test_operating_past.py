@@ -2,22 +2,27 @@
 
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from engine import services
 from engine.dispatch.drain import drain
 from engine.errors import WorkflowError
-from engine.models import BulkRow, Instance, RuntimeState, Signal, Task
+from engine.models import Audit, BulkRow, Instance, RuntimeState, Signal, Task
 from engine.services.instances import bulk_operations, signals
 from engine.services.instances import lifecycle as instances
 from engine.services.instances import repair as operations
 from engine.services.people.accounts import create_person
 from engine.services.tasks.lifecycle import complete_task
+from tests.api.conftest import caller_of
 from tests.cast import Cast
+from tests.hooks import notices, toasts
 from tests.workflows import activated, started
 from workflowplatform.accounts.actor import actor_of
 from workflowplatform.accounts.models import Kind, User
@@ -67,6 +72,16 @@ steps:
   - {X}
   - {{id: y, task: {{{RELEASE}}}}}
 """
+EDITED = f"""
+workflow: edited
+steps:
+  - {X}
+  - id: y
+    input: {{title: ""}}
+    task: {{title: "${{100 / size(state.title) > 0 ? state.title : ''}}", roles: [finance], outcomes: [ok, no], not_same_as: [x]}}
+  - {PAID}
+"""
+"""A task that fails for the input that it was given, and would be open for another one."""
 PARENT = f"""
 workflow: parent
 steps:
@@ -170,6 +185,45 @@ def test_passing_over_what_failed_beside_the_task_does_not_end_it(staged: Cast) 
     operations.skip_step(actor=staged.actor("fay"), **skip)
     instance.refresh_from_db()
     assert instance.state == {"paid": True}
+
+
+def by_service(cast: Cast, name: str, instance: Instance) -> str:
+    try:
+        operations.retry_step(actor=cast.actor(name), instance_id=instance.pk, input=OTHER, reason="a typo")
+    except WorkflowError as refusal:
+        return refusal.code
+    return "done"
+
+
+def by_rest(cast: Cast, name: str, instance: Instance) -> str:
+    answer = caller_of(name).post(f"instances/{instance.pk}/retry/", {"input": OTHER, "reason": "a typo"})
+    return "done" if answer.status_code == 200 else str(answer.json()["code"])
+
+
+def by_admin(cast: Cast, name: str, instance: Instance) -> str:
+    browser = Client()
+    browser.force_login(User.objects.get(username=name), backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse("admin:engine_instance_retry", args=[instance.pk])
+    answer = browser.post(address, {"input": json.dumps(OTHER), "reason": "a typo"}, follow=True)
+    (said,) = [*notices(answer), *toasts(answer)]
+    return "done" if said == "instance.retry" else said
+
+
+OTHER = {"title": "Release"}
+ROUTES = {"service": by_service, "REST": by_rest, "admin": by_admin}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_retry_with_other_input_is_not_for_whom_the_task_bars(staged: Cast, route: str) -> None:
+    instance = prepared(staged, EDITED, "edited")
+    assert Instance.objects.get(pk=instance.pk).status == "incident"
+    assert ROUTES[route](staged, "ada", instance) == "four_eyes"
+    drain()
+    assert Instance.objects.get(pk=instance.pk).status == "incident"
+    assert not Audit.objects.filter(subject_id=instance.pk, action="retry_workflow").exists()
+    assert ROUTES[route](staged, "fay", instance) == "done"
+    drain()
+    assert Task.objects.open().get(step="y").title == "Release"
 
 
 def test_a_child_that_holds_the_task_is_not_ended_from_either_side(staged: Cast) -> None:

@@ -18,9 +18,10 @@ from workflowplatform.database.tenant_setting import SUFFIX
 TENANT = "(SELECT nullif(current_setting('wf.tenant', true), '')::uuid)"
 """The SELECT makes it evaluated once per statement, not once per row. Without a tenant it is null, which equals nothing."""
 GUEST = "(SELECT nullif(current_setting('wf.guest', true), '')::uuid)"
-OWN = f"CASE WHEN tenant_id = {TENANT} THEN true ELSE false END"
+OWN = f"CASE WHEN tenant_id = {TENANT} THEN true END IS NOT NULL"
 """The CASE keeps the rule out of the planner's choices: statements carry filters of their own, for which indexes are made, and
-a plain comparison on every joined table let it begin with a small one (versions) and read all tasks of a tenant."""
+a plain comparison on every joined table let it begin with a small one (versions) and read all tasks of a tenant. IS NOT NULL
+keeps it out of the estimates: of a CASE alone half of the rows are thought to remain, on every joined table once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ class Wall:
 NO_WALL = None
 SPECIAL = {
     "wf_tenants": Wall(
-        f"CASE WHEN id = {TENANT} THEN true ELSE false END", "a tenant is its own row; the list of all is level 6's"
+        f"CASE WHEN id = {TENANT} THEN true END IS NOT NULL", "a tenant is its own row; the list of all is level 6's"
     ),
     "wf_people": Wall(
-        f"CASE WHEN tenant_id = {TENANT} OR id = {GUEST} THEN true ELSE false END",
+        f"CASE WHEN tenant_id = {TENANT} OR id = {GUEST} THEN true END IS NOT NULL",
         "a person of level 6 keeps their own row in another tenant",
     ),
     "django_admin_log": Wall(

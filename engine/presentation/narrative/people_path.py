@@ -4,7 +4,7 @@ What machines do in between is left out, but for the end. A task that only some 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from engine.presentation.narrative.people_names import name_of
 from engine.presentation.narrative.step_outline import Step
 
 MOST_STOPS = 5
+NOT_KNOWN: Mapping[str, timedelta] = {}
 STARTER = "${instance.started_by}"
 ALWAYS = frozenset({"group", "parallel", "graph", "any_order", "net", "for_each", "repeat"})
 """Kinds whose steps every case comes to."""
@@ -51,14 +52,23 @@ def stops_ahead(outline: Sequence[Step], canonical: Json, usual: Mapping[str, ti
     ]
 
 
-def stops_of(instance: Instance, outline: Sequence[Step], tasks: Iterable[Task], reader: str) -> list[Stop]:
+def stops_of(
+    instance: Instance,
+    outline: Sequence[Step],
+    tasks: Iterable[Task],
+    reader: str,
+    *,
+    usual: Mapping[str, timedelta] = NOT_KNOWN,
+    withdrawn: bool = False,
+) -> list[Stop]:
     """Return the stops of a case for its starter: sent, who decided, who decides now, who comes next, how it ended."""
     latest = {task.step: task for task in sorted(tasks, key=lambda task: task.pk)}
     asked = _asked_in(instance.version.canonical)
     sent = Stop(_("Sent"), _you_or(instance.started_by_name, reader), "done", "check", instance.started_at)
     found = [_stop(step, latest.get(step.id), asked, sure, reader) for step, sure in _tasks(outline)]
+    found = [replace(stop, usual=usual.get(stop.step)) if stop.state in ("todo", "here") else stop for stop in found]
     shown = [stop for stop in found if stop.state != "skipped" and (not instance.is_over or stop.state != "todo")]
-    return _few([sent, *shown, *_end(instance, rejection_of(instance, latest.values()))])
+    return _few([sent, *shown, *_end(instance, rejection_of(instance, latest.values()), withdrawn)])
 
 
 def _few(stops: list[Stop]) -> list[Stop]:
@@ -147,7 +157,7 @@ ENDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _end(instance: Instance, rejected: Task | None) -> list[Stop]:
+def _end(instance: Instance, rejected: Task | None, withdrawn: bool) -> list[Stop]:
     """Return how a case ended; one that lives has no end yet."""
     if instance.status not in ENDS:
         return []
@@ -160,6 +170,6 @@ def _end(instance: Instance, rejected: Task | None) -> list[Stop]:
         "completed": _("Finished"),
         "failed": _("Failed"),
         "expired": _("Expired"),
-        "cancelled": _("Withdrawn"),
+        "cancelled": _("Withdrawn") if withdrawn else _("Cancelled"),
     }
     return [Stop(words[instance.status], "", state, icon, instance.ended_at)]

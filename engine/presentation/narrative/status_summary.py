@@ -25,6 +25,8 @@ class StatusSummary:
     more: str = ""
     tone: str = ""
     icon: str = "player-play"
+    word: str = ""
+    """The status in a word, where another than its own says more."""
 
 
 def summary_of(
@@ -34,29 +36,45 @@ def summary_of(
     said = SUMMARIES.get(instance.status)
     if said:
         return said(instance, tasks)
-    held = [wait for wait in waits if not wait.side]
+    held = in_order(waits)
     if not held:
         return StatusSummary(_("Continues in a moment."), tone="accent", icon="refresh")
-    first, *others = sorted(held, key=lambda wait: (wait.kind != "task", wait.due_at or wait.opened_at))
-    words = _wait_sentence(first, list(tasks), steps, reader)
+    first, *others = held
+    task = task_at(first, tasks)
+    is_own = reader is not None and instance.started_by_id == reader
+    words = _task_sentence(task, reader, is_own) if task else WAITS[first.kind](first, _name_of_step(first, steps))
     more = _("It is also waiting for %(n)d more.") % {"n": len(others)} if others else ""
     return StatusSummary(words.first, f"{words.more} {more}".strip(), words.tone, words.icon)
 
 
-def with_reason(sentence: StatusSummary, audit: Iterable[Audit]) -> StatusSummary:
+def in_order(waits: Iterable[Wait]) -> list[Wait]:
+    """Put what a case waits for in the order of telling: people first."""
+    held = [wait for wait in waits if not wait.side]
+    return sorted(held, key=lambda wait: (wait.kind != "task", wait.due_at or wait.opened_at))
+
+
+def task_at(wait: Wait, tasks: Iterable[Task]) -> Task | None:
+    """Return the open task of a wait."""
+    return next((task for task in tasks if task.token == wait.token and not task.is_over), None)
+
+
+def with_reason(sentence: StatusSummary, instance: Instance, audit: Iterable[Audit]) -> StatusSummary:
     """Add who ended a case by hand, and why; `audit` is its own, newest first."""
     act = next((row for row in audit if row.action == "cancel_workflow" and row.reason), None)
     if act is None:
         return sentence
+    if act.actor_id is not None and act.actor_id == instance.started_by_id:
+        sentence = withdrawn(instance)
     return replace(sentence, more=_("%(name)s: “%(reason)s”") % {"name": name_of(act.actor_name), "reason": act.reason})
 
 
-def _wait_sentence(wait: Wait, tasks: list[Task], steps: Mapping[str, Step], reader: UUID | None) -> StatusSummary:
-    step = steps[wait.step].name if wait.step in steps else label_of(wait.step)
-    task = next((task for task in tasks if task.token == wait.token and not task.is_over), None)
-    if task:
-        return _task_sentence(task, reader)
-    return WAITS[wait.kind](wait, step)
+def withdrawn(instance: Instance) -> StatusSummary:
+    """Say that the person who asked for it withdrew a case."""
+    return StatusSummary(_ended(_("Withdrawn %(when)s after %(span)s."), instance), icon="ban", word=_("Withdrawn"))
+
+
+def _name_of_step(wait: Wait, steps: Mapping[str, Step]) -> str:
+    return steps[wait.step].name if wait.step in steps else label_of(wait.step)
 
 
 TASK_WAITS = {
@@ -68,10 +86,20 @@ TASK_WAITS = {
 """What a task waits for: whether it is the reader's own, and whether it is claimed."""
 
 
-def _task_sentence(task: Task, reader: UUID | None) -> StatusSummary:
+AT_WORK = {
+    True: gettext_lazy("%(who)s is deciding, since %(since)s."),
+    False: gettext_lazy("%(who)s is working on “%(task)s”, since %(since)s."),
+}
+"""What a person does for the starter of a case: whether it is a decision."""
+
+
+def _task_sentence(task: Task, reader: UUID | None, for_starter: bool = False) -> StatusSummary:
     since = moment_words(task.claimed_at or task.created_at, timezone.now())
     is_own, is_claimed = task.assignee_id is not None and task.assignee_id == reader, task.status == "claimed"
-    first = str(TASK_WAITS[is_own, is_claimed]) % {"task": said(task.title), "who": who_of(task), "since": since}
+    words, who = TASK_WAITS[is_own, is_claimed], who_of(task)
+    if for_starter and is_claimed and not is_own:
+        words, who = AT_WORK[task.is_decision], _person_in_role(task)
+    first = str(words) % {"task": said(task.title), "who": who, "since": since}
     more = _("Due %(when)s.") % {"when": moment_words(task.due_at, timezone.now())} if task.due_at else ""
     return StatusSummary(first, more, "accent", "user")
 
@@ -82,6 +110,14 @@ def who_of(task: Task) -> str:
         return task.assignee.display_name
     names = [label_of(role) for role in task.effective_roles] + [name_of(name) for name in task.users]
     return _(" or ").join(names) if names else _("anyone")
+
+
+def _person_in_role(task: Task) -> str:
+    """Name who has a task, with the role for which they do it where there is just one."""
+    roles = task.effective_roles
+    if len(roles) != 1:
+        return who_of(task)
+    return _("%(name)s in %(role)s") % {"name": who_of(task), "role": label_of(roles[0])}
 
 
 def _timer(wait: Wait, step: str) -> StatusSummary:

@@ -35,8 +35,13 @@ def item_for(actor: Actor, row: Notification) -> Item | None:
         return _about_task(actor, row)
     if row.instance_id is not None:
         case = access.visible_instances(actor).filter(pk=row.instance_id).first()
-        return Item(row, instance=case) if case else None
+        return Item(row, instance=case) if case and not _is_overtaken(row, case) else None
     return Item(row)
+
+
+def _is_overtaken(row: Notification, case: Instance) -> bool:
+    """Return whether a decision on the way is no news any more: the case is over, and its end is told by itself."""
+    return row.kind == "decided" and case.is_over and row.key != f"decided:{case.pk}"
 
 
 def _about_task(actor: Actor, row: Notification) -> Item | None:

@@ -34,7 +34,8 @@ OFFERS_A_PASS = 4
 
 ABOUT_TASKS = ("task_created", "task_assigned", "task_reassigned", "task_escalated", "task_released")
 ENDS = ("complete_workflow", "cancel_workflow")
-TOLD = (*ABOUT_TASKS, *ENDS)
+ANSWERED = "task_completed"
+TOLD = (*ABOUT_TASKS, *ENDS, ANSWERED)
 
 SOMETHING = f"""
 SELECT n.id FROM wf_tenants n LEFT JOIN wf_notification_cursors c ON c.tenant_id = n.id
@@ -95,7 +96,10 @@ def _notify_of_acts(tenant_id: UUID, acts: Sequence[Audit], now: datetime) -> in
     found = notify_people(assigned, now) + notify_people(_offered_to_people(tenant_id, offered, now), now)
     found += notify_people(_for_deputies(tenant_id, assigned, now), now)
     return (
-        found + notify_roles(_offered_to_roles(tenant_id, offered), now) + notify_people(_decided(tenant_id, acts), now)
+        found
+        + notify_roles(_offered_to_roles(tenant_id, offered), now)
+        + notify_people(_decided(tenant_id, acts), now)
+        + notify_people(_decisions(tenant_id, acts), now)
     )
 
 
@@ -227,6 +231,28 @@ def _decided(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUI
     for pk, starter in cases.filter(started_by_id__isnull=False).values_list("pk", "started_by_id"):
         if starter is not None and ends[pk].actor_id != starter:
             yield News("decided", f"decided:{pk}", None, pk, ends[pk].actor_name, ends[pk].cause), starter
+
+
+def _decisions(tenant_id: UUID, acts: Sequence[Audit]) -> Iterator[tuple[News, UUID]]:
+    """Yield news for the person who started a case that continues: another approved it, or answered otherwise.
+
+    A decision is an answer where the author marks a rejection. What ends the case is told by its end.
+    """
+    at = {(act.subject_id, act.at) for act in acts if act.action == ANSWERED}
+    cases = Instance.objects.live().filter(
+        pk__in={pk for pk, _at in at}, parent_token=None, started_by_id__isnull=False
+    )
+    tasks = Task.objects.filter(
+        tenant_id=tenant_id,
+        instance__in=cases,
+        status=TaskStatus.COMPLETED,
+        completed_at__in={when for _pk, when in at},
+    )
+    for task in tasks.select_related("instance") if at else ():
+        starter, place = task.instance.started_by_id, (task.instance_id, task.completed_at)
+        if place in at and starter != task.completed_by_id and task.is_decision and starter is not None:
+            key = f"decided:{task.instance_id}:{task.pk}"
+            yield News("decided", key, None, task.instance_id, task.completed_by_name), starter
 
 
 def _notify_of_due(tenant_id: UUID, since: datetime, now: datetime) -> int:

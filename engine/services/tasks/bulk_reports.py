@@ -1,6 +1,6 @@
 """Keep what became of each task of a bulk action, so that its page can be left and read again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.utils import timezone
@@ -15,7 +15,9 @@ LONGEST_QUERY = 2000
 
 
 @in_one_transaction
-def keep_report(*, actor: Actor, action: str, query: str, results: Sequence[BulkResult]) -> BulkReport:
+def keep_report(
+    *, actor: Actor, action: str, query: str, results: Sequence[BulkResult], words: Mapping[str, str] | None = None
+) -> BulkReport:
     """Return the results of a bulk action, kept for the person who asked for it if they see one of its tasks at least."""
     assert actor.person_id is not None, "only people act on pages"
     done = sum(result.ok for result in results)
@@ -25,6 +27,7 @@ def keep_report(*, actor: Actor, action: str, query: str, results: Sequence[Bulk
         action=action,
         query=query[:LONGEST_QUERY],
         results=[{"task": str(result.task_id), "code": result.code, "message": result.message} for result in results],
+        words=dict(words or {}),
         done=done,
         left=len(results) - done,
         created_at=timezone.now(),
