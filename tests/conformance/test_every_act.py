@@ -59,7 +59,7 @@ def named(workflow: str) -> Stored:
 
 @pytest.mark.usefixtures("own_time")
 def test_simulation_that_refuses_nobody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acts, "refuse_act", lambda task, person, **more: None)
+    monkeypatch.setattr(acts, "forbid_act", lambda task, person, **more: None)
     beside = Comparison(named("claimed"))
     beside.run()
     assert "complete a: done here, claimed there" in beside.differences

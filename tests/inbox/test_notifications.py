@@ -125,7 +125,7 @@ def test_questions_and_delegated_tasks_are_told_at_once(committed_cast: Cast, po
     told()
     (plain, _page) = texts_of(post.to("uri@acme.example")[0])
     assert "Which colour?" in plain
-    assert "https://workflow.example.com/inbox/questions/" in plain
+    assert "https://workflow.example.com/inbox/answer/question/" in plain
     withdraw_question(actor=ada, task_id=task.pk)
     delegate_task(actor=ada, task_id=task.pk, user="adam", note="Prepare it")
     told()

@@ -1,11 +1,11 @@
-"""Templates can be read: short lines, indented step by step, nothing left over at the ends of lines."""
+"""Templates can be read: the form of djade, short lines, indented step by step, nothing left over at the ends of lines."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.template_format import PAGES, TEMPLATES
+from tests.template_format import PAGES, TEMPLATES, run_djade
 
 WIDEST = 160
 STEP = 2
@@ -45,3 +45,8 @@ def test_a_fault_would_be_found() -> None:
     assert faults_in("<p>\n<b>\n        deep\n") == [
         "line 3 is indented by 8 blanks, much more than the lines above it"
     ]
+
+
+def test_templates_have_the_form_of_djade() -> None:
+    done = run_djade("--check")
+    assert done.returncode == 0, f"run: python -m tests.template_format\n{done.stderr}"

@@ -89,7 +89,7 @@ def test_two_of_level_five_erase_a_person_in_the_admin(committed_cast: Cast) -> 
     first, second = browser_of(cast.gwen), browser_of(second_of_level_five(cast))
     address = f"/admin/accounts/user/{cast.adam.pk}/erase/"
     with behind_the_wall():
-        assert first.post(address, {"answer": "asked for it"}).status_code == 302
+        assert first.post(address, {"answer": "by request 4711"}).status_code == 302
         assert second.post(address, {"answer": ""}).status_code == 302
     assert Erasure.objects.get(person_id=cast.adam.pk).done_at is not None
     assert tables_that_name("adam") == set()
@@ -101,9 +101,9 @@ def test_two_of_level_five_erase_a_person_over_rest(committed_cast: Cast) -> Non
     cast = committed_cast
     first, second = caller_of(cast.gwen), caller_of(second_of_level_five(cast))
     with behind_the_wall():
-        assert first.post("people/adam/erase/", {"reason": "asked for it"}).status_code == 200
+        assert first.post("people/adam/erase/", {"reason": "by request 4711"}).status_code == 200
         assert first("DELETE", "people/adam/erase/").status_code == 204
-        assert first.post("people/adam/erase/", {"reason": "asked for it"}).status_code == 200
+        assert first.post("people/adam/erase/", {"reason": "by request 4711"}).status_code == 200
         answer = second.post("people/adam/erase/", {"reason": "yes"})
         assert (answer.status_code, answer.json()["mentions"]) == (200, [])
     assert tables_that_name("adam") == set()
@@ -124,7 +124,7 @@ def test_who_worked_in_another_tenant_is_erased_there_too(committed_cast: Cast) 
         start_by(leaving)
     assert Audit.objects.filter(tenant=cast.acme, actor_name="zoe").exists()
     with behind_the_wall():
-        assert first.post(address, {"answer": "asked for it"}).status_code == 302
+        assert first.post(address, {"answer": "by request 4711"}).status_code == 302
         assert second.post(address, {"answer": ""}).status_code == 302
     assert Erasure.objects.get(person_id=cast.zoe.pk).done_at is not None
     assert tables_that_name("zoe") == set()

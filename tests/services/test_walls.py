@@ -345,6 +345,7 @@ USES = {
     "engine/dispatch/rq.py": {"background"},
     "engine/services/notifications/push.py": {"push browser"},
     "engine/services/tasks/mail_links.py": {"mail link"},
+    "engine/services/tasks/question_links.py": {"mail link"},
     "engine/dispatch/webhooks.py": {"background"},
     "engine/services/people/pseudonyms.py": {"erasure"},
     "engine/services/health.py": {"health"},
