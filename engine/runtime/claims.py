@@ -175,7 +175,7 @@ def readable_or_refused() -> Iterator[None]:
         yield
     except MISSHAPEN as problem:
         said = problem if isinstance(problem, UnreadableSnapshot) else f"{type(problem).__name__}: {problem}"
-        message = _("The stored state of this instance can't be read: %(problem)s.") % {"problem": said}
+        message = _("The stored state of this case can't be read: %(problem)s.") % {"problem": said}
         raise Unreadable(message) from problem
 
 

@@ -179,7 +179,7 @@ class Inbox:
     @property
     def notice(self) -> Locator:
         """What a refusal says."""
-        return self.page.get_by_role("alert")
+        return self.page.locator("[role=alert][data-notice]")
 
     @property
     def status(self) -> Locator:

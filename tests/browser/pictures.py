@@ -25,7 +25,8 @@ KEPT = {
 }  # fmt: skip
 """The pictures of docs/pictures, by name."""
 FACED = {
-    "ask", "ask-picked", "away", "case-paper", "case-print", "for-ada", "form-errors", "form-files", "form-long", "form-stopped",
+    "ask", "ask-picked", "away", "bulk-all", "bulk-confirm",
+    "case-paper", "case-print", "for-ada", "form-errors", "form-files", "form-long", "form-stopped",
     "hand-over", "mail-answer", "mail-answer-used", "mail-question", "notifications", "numbers", "redo",
     "request-rejected", "waiting",
 }  # fmt: skip

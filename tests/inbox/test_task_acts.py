@@ -216,5 +216,5 @@ def test_page_of_a_task_costs_the_same_however_much_was_said(
     for more in (0, 5):
         for number in range(more):
             comment_task(actor=cast.actor("adam"), task_id=task.pk, text=f"thought {number}")
-        with django_assert_num_queries(27):
+        with django_assert_num_queries(29):
             page(ada, task)

@@ -16,9 +16,9 @@ import pytest
 
 from engine.models import Task
 from tests.application import as_application
+from tests.isolation.query_parameters import every_parameter, walk_query_parameters
 from tests.isolation.routes import every_route
 from tests.isolation.scene import Stage
-from tests.isolation.side_doors import every_door, walk_side_doors
 from tests.isolation.table import Table
 from tests.isolation.walk import Ask, Browser, Walked, walk
 from tests.without_filters import without_filters
@@ -68,11 +68,13 @@ def test_every_request_is_kept_apart_by_row_level_security_alone(
 
 @pytest.mark.slow
 @pytest.mark.security("each wall between tenants holds alone")
-def test_side_doors_are_kept_shut_by_row_level_security_alone(committed_stage: Stage, record_property: Record) -> None:
+def test_query_parameters_tell_nothing_behind_row_level_security_alone(
+    committed_stage: Stage, record_property: Record
+) -> None:
     with row_level_security_alone():
-        walked = walk_side_doors(Browser, committed_stage, every_door())
+        walked = walk_query_parameters(Browser, committed_stage, every_parameter())
     record_property(
-        "figure", f"side doors, row-level security alone: {walked.figure()}, {len(walked.deviations)} deviations"
+        "figure", f"query parameters, row-level security alone: {walked.figure()}, {len(walked.deviations)} deviations"
     )
     assert walked.deviations == [], told(walked)
 
