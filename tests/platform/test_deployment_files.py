@@ -67,11 +67,10 @@ def test_container_installs_by_hash_and_runs_as_somebody_unprivileged() -> None:
     assert words.index("USER") < words.index("CMD")
 
 
-def test_containers_command_is_a_list_whose_application_exists() -> None:
+def test_containers_command_is_a_list_whose_module_exists() -> None:
     (command,) = [json.loads(rest) for word, rest in instructions() if word == "CMD"]
-    module, _, name = command[1].partition(":")
-    assert importlib.util.find_spec(module)
-    assert name == "application"
+    assert command[:2] == ["python", "-m"]
+    assert importlib.util.find_spec(command[2])
 
 
 def read_unit(file: Path) -> tuple[configparser.ConfigParser, list[str]]:

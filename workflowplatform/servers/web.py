@@ -67,6 +67,8 @@ class WebProcesses:
             self.start()
         while self.serving:
             for one in self.serving[:]:
+                self.hear(one)
+            for one in self.serving[:]:
                 self.look_after(one)
             time.sleep(LOOK_EVERY)
         return self.code
@@ -103,13 +105,16 @@ class WebProcesses:
         for one in self.serving:
             _tell(one, signal.SIGTERM)
 
-    def look_after(self, one: Serving) -> None:
-        """Hear what a process says, and note its end."""
+    def hear(self, one: Serving) -> None:
+        """Do what a process asks for."""
         for word in _words(one.said):
             if word == READY[0]:
                 self._retire_predecessor(one)
             elif word == FULL[0] and not self.is_stopping:
                 self._replace(one)
+
+    def look_after(self, one: Serving) -> None:
+        """Note the end of a process."""
         ended, status = os.waitpid(one.pid, os.WNOHANG)
         if ended:
             self._note_end(one, os.waitstatus_to_exitcode(status))
@@ -134,7 +139,8 @@ class WebProcesses:
         if self.is_stopping or one.is_retiring:
             return
         _say(f"web process {one.pid} ended with {code}")
-        if one.is_ready:
+        is_killed_beside_others = code < 0 and any(other.is_ready for other in self.serving)
+        if one.is_ready or (is_killed_beside_others and one.replaces is None):
             self.start()
         elif one.replaces in self.serving:
             self._not_before = time.monotonic() + AGAIN_AFTER

@@ -86,19 +86,12 @@ def advance(
     environment: Environment,
 ) -> Slice:
     """Apply events to an instance and run it to its next waits."""
-    with lend_chart(environment.manager):
-        return _advance(definition, snapshot, facts, events, environment)
-
-
-def _advance(
-    definition: Definition,
-    snapshot: Snapshot | None,
-    facts: InstanceFacts,
-    events: Sequence[Event],
-    environment: Environment,
-) -> Slice:
     snapshot = snapshot or _before_the_first(facts, environment)
-    machine = Machine(definition, snapshot, facts, environment, RULES)
+    with lend_chart(environment.manager):
+        return _advance(Machine(definition, snapshot, facts, environment, RULES), snapshot, events, environment)
+
+
+def _advance(machine: Machine, snapshot: Snapshot, events: Sequence[Event], environment: Environment) -> Slice:
     if machine.status is InstanceStatus.INCIDENT:
         machine.error = error_of_stuck(machine)
     if machine.queue:
