@@ -47,6 +47,7 @@ STATUSES: Mapping[type[errors.WorkflowError], int] = {
     errors.NotFound: 404,
     errors.Refused: 403,
     errors.Conflict: 409,
+    errors.Unreadable: 409,
     errors.Invalid: 400,
     errors.Unprocessable: 422,
     errors.IdReused: 422,

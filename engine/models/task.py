@@ -44,8 +44,10 @@ class FormField(ObjectField):
     def shaped(self, read: Any) -> Any:
         """Take what fits as it is."""
         place = form_misfit(read)
+        if not place:
+            return read
         words = _("The stored form of this task can't be read: %(place)s has another shape.") % {"place": place}
-        return {"type": "object", "properties": {}, "not": {}, UNREADABLE: words} if place else read
+        return {"type": "object", "properties": {}, "not": {}, UNREADABLE: words}
 
 
 class TaskQuerySet(models.QuerySet["Task"]):

@@ -116,8 +116,8 @@ HELD: Mapping[str, Act] = {
     "REST delegate": lambda one: one.post("delegate", {"user": "gwen"}),
     "REST ask": lambda one: one.post("ask", {"user": "uri", "question": "Which?"}),
     "inbox snooze": lambda one: one.send("snooze", moment="2999-01-07T09:00"),
-    "inbox delegate": lambda one: one.send("delegate", person="gwen"),
-    "inbox ask": lambda one: one.send("ask", person="uri", question="Which?"),
+    "inbox delegate": lambda one: one.send("hand_over", choice="delegate", person="gwen"),
+    "inbox ask": lambda one: one.send("hand_over", choice="ask", asked="uri", question="Which?"),
 }
 MOVED: Mapping[str, Act] = {
     "REST release": lambda one: one.post("release"),

@@ -84,7 +84,11 @@ def test_people_of_another_tenant_are_not_there(call: Callers) -> None:
 
 def test_role_is_added_and_renamed(call: Callers) -> None:
     gwen = call("gwen")
-    assert gwen.post("roles/", {"name": "legal"}).json() == {"name": "legal", "title": ""}
+    assert gwen.post("roles/", {"name": "legal"}).json() == {
+        "name": "legal",
+        "title": "",
+        "confidential": False,
+    }
     assert gwen("PUT", "roles/legal/", {"title": "Law"}).json()["title"] == "Law"
     assert gwen.post("roles/", {"name": "legal"}).status_code == 400
     assert call("sam").get("roles/legal/").status_code == 404

@@ -97,7 +97,9 @@ def _in_schema(_field: Field | None, schema: Json, path: str) -> Iterator[str]:
     if not isinstance(schema, dict):
         yield path
         return
-    yield from (f"{path}.{key}" for key, kind in IN_SCHEMA.items() if not isinstance(schema.get(key, kind()), kind))
+    yield from (
+        f"{path}.{key}" for key, kind in IN_SCHEMA.items() if key in schema and not isinstance(schema[key], kind)
+    )
     properties = schema.get("properties")
     for name, inner in properties.items() if isinstance(properties, dict) else ():
         yield from _in_schema(None, inner, f"{path}.{name}") if not isinstance(inner, bool) else ()
