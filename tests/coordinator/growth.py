@@ -43,6 +43,8 @@ GROWN: dict[str, dict[str, str]] = {
     "wf_task_comments": {"id": OWN_ID, "task_id": TASK, "instance_id": INSTANCE},
 }
 """The tables, and what tells a copy from its model: an expression over `n` for each column that does."""
+AT_ONCE = 20_000
+"""Rows in one transaction: one that lasts would hold up whoever follows the audit in the other databases of this server."""
 
 
 @contextmanager
@@ -57,7 +59,9 @@ def grow(rows: int) -> None:
     with owner() as own:
         own.execute("SET session_replication_role = replica")
         for table, changes in GROWN.items():
-            own.execute(_copies(own, table, changes), [rows])
+            copies = _copies(own, table, changes)
+            for first in range(0, rows, AT_ONCE):
+                own.execute(copies, [first + 1, min(first + AT_ONCE, rows)])
 
 
 def _copies(own: psycopg.Connection[tuple[object, ...]], table: str, changes: dict[str, str]) -> str:
@@ -72,7 +76,7 @@ def _copies(own: psycopg.Connection[tuple[object, ...]], table: str, changes: di
     names = ", ".join(f'"{name}"' for name in columns)
     return (
         f"INSERT INTO {table} ({names}) SELECT {values} "
-        f"FROM (SELECT * FROM {table} LIMIT 1) model, generate_series(1, %s) n"
+        f"FROM (SELECT * FROM {table} LIMIT 1) model, generate_series(%s, %s) n"
     )
 
 

@@ -98,7 +98,7 @@ def _repair(n: int, began: datetime) -> Story:
     device, problem = BROKEN[n % len(BROKEN)]
     person, who = _asks(n), _answers("support", n)
     look = done(who, "look", "repaired", found="A worn part.", cost=4 * n)
-    deeds = (look,) if n % 5 == 2 else (look, done(person, "confirm", "works"))
+    deeds = (look,) if n in (2, 7) else (look, done(person, "confirm", "works"))
     given = {"device": device, "problem": problem, "place": f"Floor {1 + n % 3}"}
     return Story(f"REP-{50 + n:04}", "equipment-repair", person, given, deeds)
 

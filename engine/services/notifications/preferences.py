@@ -17,6 +17,7 @@ from engine.models import NotificationSettings
 from engine.models.notification import KINDS
 from workflowplatform.accounts.actor import Actor
 from workflowplatform.accounts.models import User
+from workflowplatform.database.tenancy import acting_for
 
 MAIL_WAYS = ("off", "once", "daily")
 MAIL_DEFAULTS: Mapping[str, str] = MappingProxyType({kind: "daily" if kind == "offered" else "once" for kind in KINDS})
@@ -113,8 +114,9 @@ def _merged(row: NotificationSettings | None, zone: ZoneInfo) -> Preferences:
 
 
 def own_preferences(actor: Actor) -> Preferences:
-    """Return what the actor wants to be told."""
-    return preferences_of(User.objects.filter(pk=_person(actor)))[_person(actor)]
+    """Return what the actor wants to be told, also while they work in another tenant."""
+    with acting_for(actor.home_tenant_id):
+        return preferences_of(User.objects.filter(pk=_person(actor)))[_person(actor)]
 
 
 def _person(actor: Actor) -> UUID:
@@ -122,9 +124,15 @@ def _person(actor: Actor) -> UUID:
     return actor.person_id
 
 
-@in_one_transaction
 def change_preferences(*, actor: Actor, **chosen: Any) -> Preferences:
     """Save some of the actor's settings; `mail` and `push` name kinds, everything else a moment or a switch."""
+    with acting_for(actor.home_tenant_id):
+        _change(actor, chosen)
+    return own_preferences(actor)
+
+
+@in_one_transaction
+def _change(actor: Actor, chosen: dict[str, Any]) -> None:
     row = _row_of(actor)
     if "mail" in chosen:
         row.mail = {**row.mail, **_checked_mail(chosen.pop("mail"))}
@@ -133,7 +141,6 @@ def change_preferences(*, actor: Actor, **chosen: Any) -> Preferences:
     for name, value in chosen.items():
         setattr(row, name, value)
     row.save()
-    return own_preferences(actor)
 
 
 def _row_of(actor: Actor) -> NotificationSettings:
@@ -149,9 +156,14 @@ def _checked_mail(ways: Mapping[str, str]) -> dict[str, str]:
     return dict(ways)
 
 
-@in_one_transaction
 def reset_preferences(*, actor: Actor) -> None:
     """Reset the actor's preferences to the defaults; what is known about their mail address stays."""
+    with acting_for(actor.home_tenant_id):
+        _reset(actor)
+
+
+@in_one_transaction
+def _reset(actor: Actor) -> None:
     row = _row_of(actor)
     fresh = NotificationSettings(tenant_id=row.tenant_id, person_id=row.person_id)
     for name in ("mail", "push", "quiet", "quiet_from", "quiet_until", "quiet_weekend", "digest_at"):
