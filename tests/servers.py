@@ -45,21 +45,24 @@ TEST_ENVIRONMENT = {
 
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)
-def pytest_load_initial_conftests() -> Generator[None, None, None]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Prepare the environment around everything that reads settings."""
     os.environ.update(TEST_ENVIRONMENT)
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         _separate_worker(int(worker.removeprefix("gw")) + 1)
     elif "WORKFLOW_TEST_SERVERS" not in os.environ:
-        start_servers()
+        start_servers(with_tables=not early_config.pluginmanager.is_blocked("django"))
     if not worker:
         signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to end", 143))  # what tests have started is stopped
     return (yield)
 
 
-def start_servers() -> tuple[ProcessGroup, DataFolder]:
-    """Start servers that end with this process, and write their addresses into its environment."""
+def start_servers(*, with_tables: bool = True) -> tuple[ProcessGroup, DataFolder]:
+    """Start servers that end with this process, and write their addresses into its environment.
+
+    Tests without Django need no tables.
+    """
     folder = Path(tempfile.mkdtemp(prefix="wftest-"))
     folder.chmod(0o755)
     # Last in, first out: the servers stop before their folder goes. A run that ends in an error passes here too.
@@ -68,7 +71,7 @@ def start_servers() -> tuple[ProcessGroup, DataFolder]:
     (folder / "static").mkdir()  # whitenoise warns without it
     data = DataFolder(folder)
     data.prepare()
-    if copy_cluster(data):
+    if with_tables and copy_cluster(data):
         os.environ[CLONED] = DATABASE
     group = ProcessGroup()
     atexit.register(group.stop_all)

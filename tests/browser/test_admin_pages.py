@@ -17,7 +17,7 @@ from tests.browser.addresses import ADMIN, PLACE, routes_of
 from tests.browser.axe import DARK, FEW_LOOKS, LOOKS, faults_in
 from tests.browser.conftest import DESK, PAGE_MILLISECONDS, NewContext, SignedIn
 from tests.browser.errands import Errands, activate, send
-from tests.browser.pages import act, toast
+from tests.browser.pages import act, toast, wait_until
 from tests.browser.product import Product
 from tests.browser.test_axe import _is_page
 from tests.browser.test_screens import BRIGHT, WIDER
@@ -50,8 +50,8 @@ def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
     gwen = errands.page
     gwen.goto("/admin/")
     activate(gwen, BREAKS)
-    for _ in range(3):
-        send(gwen, "instances/", {"template": "breaks-at-once", "input": {}})
+    cases = [send(gwen, "instances/", {"template": "breaks-at-once", "input": {}}) for _ in range(3)]
+    send(gwen, f"instances/{cases[0]['id']}/comment/", {"text": "@ada, look at this"})
     product.manage("shell", "-c", LETTER)
     send(gwen, "schedules/", {"template": "breaks-at-once", "cron": "0 9 * * 1", "input": {}})
     webhook = send(
@@ -64,7 +64,15 @@ def furnished(signed_in: SignedIn, errands: Errands, product: Product) -> Page:
     product.manage("retention", "set", "--tenant", "acme", "--completed", "P9Y")
     fill(gwen, "/admin/accounts/token/add/", name="the ledger")
     retry_all(gwen)
+    wait_until(
+        gwen, lambda: bool(_rows_of(gwen, "/admin/engine/notification/")), "Ada is not told that she was mentioned"
+    )
     return gwen
+
+
+def _rows_of(page: Page, address: str) -> int:
+    page.goto(address)
+    return page.locator(f"a[href*='{address}'][href*='/change/']").count()
 
 
 def fill(page: Page, address: str, **fields: str) -> None:

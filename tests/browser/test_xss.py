@@ -132,6 +132,7 @@ MAIL = "/mail-of-a-test/"
 """Where mails are opened: an address of the product, so that the detectors know what leads away."""
 
 
+@pytest.mark.slow
 def test_nothing_runs_in_html_mails(
     marked: Marked, new_context: NewContext, watch: Watch, record_property: Any
 ) -> None:
