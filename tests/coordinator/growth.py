@@ -44,7 +44,7 @@ GROWN: dict[str, dict[str, str]] = {
 }
 """The tables, and what tells a copy from its model: an expression over `n` for each column that does."""
 AT_ONCE = 20_000
-"""Rows in one transaction: one that lasts would hold up whoever follows the audit in the other databases of this server."""
+"""Rows in one transaction: a long one would hold up those that follow the audit in the other databases of this server."""
 
 
 @contextmanager
