@@ -20,13 +20,16 @@ from engine.dispatch.notifications import CHANNELS
 from engine.models import Notification, PushSubscription, Task
 from engine.services.notifications import sending
 from engine.services.notifications.notify import News, notify_people
-from engine.services.notifications.push import subscribe
+from engine.services.notifications.preferences import change_preferences, own_preferences, reset_preferences
+from engine.services.notifications.push import subscribe, unsubscribe
 from engine.transports.web_push import CURVE, Target, encrypt, public_key, to_bytes, to_text
+from tests.application import as_application
 from tests.cast import Cast
 from tests.hooks import page_name
 from tests.inbox.conftest import SignIn
 from tests.services.outside import Outside, outside_world
 from tests.workflows import only_task, started
+from workflowplatform.database.tenancy import acting_for
 
 
 @dataclass
@@ -172,3 +175,16 @@ def test_settings_page_saves_each_change_and_undoes_it(cast: Cast, browser: Sign
     assert client.post("/inbox/notifications/", {**times, "digest_at": "soon"}).status_code == 400
     client.post("/inbox/notifications/defaults/")
     assert own_preferences(cast.actor("ada")).mail["late"] == "once"
+
+
+def test_level_six_keeps_own_settings_while_in_another_tenant(committed_cast: Cast) -> None:
+    zoe = committed_cast.actor("zoe").within(committed_cast.acme)
+    browser = Browser(ec.generate_private_key(CURVE), b"0123456789abcdef")
+    keys = {"public_key": to_text(browser.point), "auth": to_text(browser.auth)}
+    with as_application(), acting_for(committed_cast.acme.pk):
+        usual = own_preferences(zoe).mail["offered"]
+        assert change_preferences(actor=zoe, mail={"offered": "off"}).mail["offered"] == "off"
+        reset_preferences(actor=zoe)
+        assert own_preferences(zoe).mail["offered"] == usual
+        subscribe(actor=zoe, endpoint="https://push.example/zoe", **keys)
+        assert unsubscribe(actor=zoe, endpoint="https://push.example/zoe") == 1

@@ -14,18 +14,23 @@ from engine.kernel.forms import FieldError
 from engine.models import PushSubscription
 from engine.transports.web_push import BadSubscription, Target, read_target
 from workflowplatform.accounts.actor import Actor
-from workflowplatform.database.tenancy import crossing
+from workflowplatform.database.tenancy import acting_for, crossing
 
 MOST_BROWSERS = 10
 LONGEST_ENDPOINT = 2000
 
 
-@in_one_transaction
 def subscribe(*, actor: Actor, endpoint: str, public_key: str, auth: str, browser: str = "") -> PushSubscription:
     """Push to a browser of the actor from now on; the same browser again changes nothing.
 
     A browser tells one person: the last one who switched it on.
     """
+    with acting_for(actor.home_tenant_id):
+        return _subscribe(actor, endpoint, public_key, auth, browser)
+
+
+@in_one_transaction
+def _subscribe(actor: Actor, endpoint: str, public_key: str, auth: str, browser: str) -> PushSubscription:
     _check(Target(endpoint, public_key, auth))
     assert actor.person_id is not None
     _take_over(actor.person_id, endpoint)
@@ -60,9 +65,14 @@ def _check(target: Target) -> None:
         raise Invalid(message, [FieldError("endpoint", "invalid", message)])
 
 
-@in_one_transaction
 def unsubscribe(*, actor: Actor, endpoint: str) -> int:
     """Push to a browser of the actor no more; return how many were ended."""
+    with acting_for(actor.home_tenant_id):
+        return _unsubscribe(actor, endpoint)
+
+
+@in_one_transaction
+def _unsubscribe(actor: Actor, endpoint: str) -> int:
     assert actor.person_id is not None
     return PushSubscription.objects.filter(person_id=actor.person_id, endpoint=endpoint).delete()[0]
 
